@@ -1,0 +1,47 @@
+# The two commands of the README are `make demo` and `make test`. Each builds its own virtual environment, so that
+# a machine with Python 3.11, pip and make is enough.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Tests run on as many workers as there are cores.
+WORKERS ?= auto
+
+.PHONY: help demo test check unit coverage bench dist clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+# One stamp per set of requirements: editing pyproject.toml or the pins rebuilds the environment.
+$(VENV)/stamp: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "captime needs Python 3.11 or newer; say make PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/stamp  ## a simulated comparison of Naive and UP, with its certificate and one picture
+	$(BIN)/python -m captime demo --out demo-out
+
+test: check unit  ## everything CI runs: lint, types, layers, tests
+
+check: $(VENV)/stamp  ## lint, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md changelog.d
+
+unit: $(VENV)/stamp  ## the tests
+	$(BIN)/pytest -n $(WORKERS) -q
+
+coverage: $(VENV)/stamp  ## the statistical suites at full size
+	$(BIN)/pytest -n $(WORKERS) -q -m slow
+
+bench: $(VENV)/stamp  ## speed against a plain per-run loop, ratios measured in one run
+	$(BIN)/python benchmarks/speed.py
+
+dist: $(VENV)/stamp  ## wheel and sdist
+	$(BIN)/python -m build
+
+clean:  ## forget everything that can be made again
+	rm -rf $(VENV) build dist demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Small, complete members of the three families. CONTRIBUTING.md shows these files; a test keeps both equal."""

@@ -1,0 +1,31 @@
+"""Which configuration of my program is worth most to me, and how sure can I be?
+
+The names below are the library; everything else may move.
+"""
+
+from captime.certificate import Certificate
+from captime.errors import CaptimeError
+from captime.procedures import PROCEDURES, Problem, Procedure
+from captime.simulation import Simulation, simulate
+from captime.sources import RuntimeTable, read_table
+from captime.utilities import UTILITIES, Utility, from_callable, parse_utility, survival
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PROCEDURES",
+    "UTILITIES",
+    "CaptimeError",
+    "Certificate",
+    "Problem",
+    "Procedure",
+    "RuntimeTable",
+    "Simulation",
+    "Utility",
+    "__version__",
+    "from_callable",
+    "parse_utility",
+    "read_table",
+    "simulate",
+    "survival",
+]

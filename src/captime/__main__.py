@@ -1,0 +1,6 @@
+"""`python -m captime`."""
+
+from captime.cli import main
+
+if __name__ == "__main__":
+    main()

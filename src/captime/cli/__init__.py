@@ -1,0 +1,61 @@
+"""The command line: words and exit codes. One file per command; this door registers them and ends the process.
+
+Exit codes: 0 goal reached, 1 our bug, 2 your words (usage, input), 3 stopped early with a valid certificate.
+"""
+
+import sys
+
+import click
+import typer
+
+from captime.cli.demo import demo_command
+from captime.cli.listing import list_command
+from captime.cli.simulate import simulate_command
+from captime.cli.utility import utility_command
+from captime.errors import CaptimeError
+
+app = typer.Typer(
+    name="captime",
+    help="Which configuration of my program is worth most to me, and how sure can I be?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("simulate")(simulate_command)
+app.command("utility")(utility_command)
+app.command("list")(list_command)
+app.command("demo")(demo_command)
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    ctx: typer.Context,
+    *,
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+) -> None:
+    if version:
+        from captime import __version__  # noqa: PLC0415 (the package's own front page would be a circle at the top)
+
+        typer.echo(f"captime {__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def main() -> None:
+    """Run a command and end the process with its exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.exceptions.Abort:
+        code = 3
+    except CaptimeError as error:
+        typer.echo(f"captime: {error}", err=True)
+        code = 2
+    except BrokenPipeError:
+        # Somebody closed the pipe (`| head`): nothing to add, and nothing to complain about.
+        sys.stderr.close()
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,147 @@
+"""`captime simulate`: a procedure on recorded runtimes, as if the programs were run."""
+
+import json
+from pathlib import Path
+from typing import Annotated, cast
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from captime.cli.interrupts import asking_to_stop
+from captime.cli.live import live_view
+from captime.errors import ScenarioError
+from captime.report.figures.canvas import check_picture_path
+from captime.report.figures.epsilon import draw_epsilon
+from captime.report.machine import as_json
+from captime.report.trace_file import check_trace_path, write_trace
+from captime.report.words import assumptions, lines, printable, statement
+from captime.simulation import Simulation, simulate
+from captime.sources import read_table
+from captime.sources.replay import Accounting
+from captime.utilities.durations import parse_duration
+
+GOAL_REACHED = ("epsilon", "single")
+
+
+def simulate_command(
+    source: Annotated[
+        Path,
+        typer.Argument(help="Recorded runtimes: .npy, .npz, .csv, .parquet or an ASlib scenario folder."),
+    ],
+    *,
+    utility: Annotated[
+        str,
+        typer.Option(help="What an answer is worth, such as 'log-laplace(60, 1)'; see `captime utility --help`."),
+    ],
+    procedure: Annotated[str, typer.Option(help="Who decides; see `captime list`.")] = "up",
+    delta: Annotated[float, typer.Option(help="Allowed probability of a wrong certificate.")] = 0.1,
+    epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
+    captime_first: Annotated[str, typer.Option(metavar="TIME", help="The captime everyone starts with.")] = "1s",
+    sampling: Annotated[
+        str,
+        typer.Option(help="shuffle: each instance once; given: as recorded; replace: with replacement, endless."),
+    ] = "shuffle",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampling.")] = 0,
+    accounting: Annotated[
+        str, typer.Option(help="restart: a cut run is paid again in full; resume: only the extra time.")
+    ] = "restart",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of the procedure; may be repeated."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Stop once so much CPU time is spent, such as 10d.")
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option(metavar="TIME|none", help="The table's own timeout, where the file does not say it."),
+    ] = None,
+    unsafe_format: Annotated[
+        str | None, typer.Option(metavar="pickle", help="Allow a format that is only read on request.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every decision to a .jsonl, .csv or .parquet file."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw epsilon against CPU time to a .png, .pdf or .svg file."),
+    ] = None,
+    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Find the best configuration of a recorded table, and say how sure one can be.
+
+    Exit code 0: the goal was reached. 3: stopped early, the certificate printed is valid. 2: something in the
+    command or in the file is wrong.
+    """
+    if trace is not None:
+        check_trace_path(trace)
+    if plot is not None:
+        check_picture_path(plot)
+    table = read_table(source, timeout=_timeout(timeout), unsafe_format=unsafe_format)
+    title = f"{procedure} on {printable(table.name)}"
+    with (
+        asking_to_stop() as interrupted,
+        live_view(table.configs, title, wanted=not as_json_object) as observer,
+    ):
+        result = simulate(
+            table,
+            utility=utility,
+            procedure=procedure,
+            delta=delta,
+            epsilon=epsilon,
+            captime_first=parse_duration(captime_first, "--captime-first"),
+            sampling=sampling,
+            seed=seed,
+            accounting=cast("Accounting", accounting),
+            options=_options(option or []),
+            budget=np.inf if budget is None else parse_duration(budget, "--budget"),
+            observer=observer,
+            interrupted=interrupted,
+        )
+    if trace is not None:
+        write_trace(result.outcome.trace, table.configs, trace)
+    if plot is not None:
+        draw_epsilon({procedure: result}, plot)
+    if as_json_object:
+        typer.echo(json.dumps(as_json(result)))
+    else:
+        print_certificate(result)
+    raise typer.Exit(0 if result.outcome.stopped in GOAL_REACHED else 3)
+
+
+def print_certificate(result: Simulation) -> None:
+    """The readable end of a simulation, on stdout."""
+    # Markup is off: square brackets in names are the user's, not Rich's.
+    console = Console(markup=False, highlight=False)
+    for note in result.table.notes:
+        console.print(f"note: {printable(note)}", style="dim", soft_wrap=True)
+    console.print(statement(result), style="bold", soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    for label, value in lines(result):
+        grid.add_row(Text(label, style="dim"), Text(value))
+    console.print(grid)
+    console.print("This rests on:", style="dim")
+    for assumed in assumptions(result):
+        console.print(f"  - {assumed}", soft_wrap=True)
+
+
+def _timeout(text: str | None) -> float | None:
+    if text is None:
+        return None
+    return np.inf if text.strip().lower() in ("none", "inf") else parse_duration(text, "--timeout")
+
+
+def _options(pairs: list[str]) -> dict[str, str]:
+    read: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise ScenarioError(f"--option is {pair!r}; it has to be NAME=VALUE, such as variant=paper")
+        if name.strip() in read:
+            raise ScenarioError(f"--option {name.strip()} is given twice; give it once")
+        read[name.strip()] = value.strip()
+    return read

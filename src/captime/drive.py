@@ -1,0 +1,174 @@
+"""The loop: the only place where a procedure and a source meet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.procedures.protocol import LooksAhead, Procedure
+from captime.sources.replay import Replay
+from captime.trace import Decisions, Incidents, Trace
+
+Observer = Callable[[Procedure, Replay], None]
+
+# Cells (rounds × candidates) shown to a lockstep procedure at once: enough to amortise the calls, few enough for
+# a cache.
+_CELLS_AT_ONCE = 1 << 16
+# Just below the 32 MB up to which glibc adapts; see _Lap.
+_KEPT_AT_HAND = 31 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        certificate: The statement.
+        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget` or `interrupted`.
+        rounds: Decisions taken.
+        candidates: Who may still be the best.
+        seconds: CPU seconds per configuration, in the accounting chosen.
+        rerun_seconds: How much repeating cut runs costs, under either accounting.
+        runs: Executions per configuration.
+        samples: Prefix lengths per configuration.
+        captimes: Captime in force per configuration.
+        capping: Mean utility still hidden behind the captime, per configuration.
+        crossed: Number of configurations whose bounds contradict each other.
+        trace: The story.
+    """
+
+    certificate: Certificate
+    stopped: str
+    rounds: int
+    candidates: IntArray
+    seconds: FloatArray
+    rerun_seconds: dict[str, float]
+    runs: IntArray
+    samples: IntArray
+    captimes: FloatArray
+    capping: FloatArray
+    crossed: int
+    trace: Trace = field(repr=False)
+
+
+def _never() -> bool:
+    return False
+
+
+def drive(
+    procedure: Procedure,
+    replay: Replay,
+    *,
+    budget: float = np.inf,
+    observer: Observer | None = None,
+    interrupted: Callable[[], bool] = _never,
+) -> Outcome:
+    """Ask, answer, tell, until the procedure is content, the CPU budget is spent or somebody interrupts.
+
+    Args:
+        procedure: Decides.
+        replay: Answers from a table.
+        budget: CPU seconds that may be spent; the round during which they run out is still judged.
+        observer: Called after every lap, to show progress.
+        interrupted: Asked before every lap; True stops with the certificate held so far.
+    """
+    trace, stopped = Trace(), "interrupted"
+    lap = _Lap(procedure, replay, trace, budget)
+    while not interrupted():
+        if (content := procedure.finished()) is not None:
+            stopped = content
+            break
+        if lap.spent() >= budget:
+            stopped = "budget"
+            break
+        lap.run()
+        if observer is not None:
+            observer(procedure, replay)
+    return _outcome(procedure, replay, stopped, trace)
+
+
+class _Lap:
+    """Once around: what is asked is answered, told and written down."""
+
+    def __init__(self, procedure: Procedure, replay: Replay, trace: Trace, budget: float) -> None:
+        self._procedure = procedure
+        self._replay = replay
+        self._trace = trace
+        self._budget = budget
+        self._ahead = procedure if isinstance(procedure, LooksAhead) else None
+        # Freeing one large block tells the C library to keep memory of that size at hand. Otherwise it may hand the
+        # arrays of every window back to the system and fetch them again page by page, a third of all time.
+        np.empty(_KEPT_AT_HAND, dtype=np.uint8)
+        self._depth = 1
+
+    def spent(self) -> float:
+        """CPU seconds so far."""
+        return float(self._replay.tally.seconds.sum())
+
+    def run(self) -> None:
+        """One lap, by whichever way the procedure can be told."""
+        procedure, replay = self._procedure, self._replay
+        before = procedure.candidates.copy()
+        if self._ahead is not None:
+            made = self._several_rounds(self._ahead)
+        else:
+            procedure.tell(replay.tally, replay.answer(procedure.ask(slots=1)))
+            made = self._one_decision()
+        self._incidents(made, before)
+        self._trace.blocks.append(made)
+
+    def _several_rounds(self, procedure: LooksAhead) -> Decisions:
+        """Lockstep: show more rounds at a time while that works out, fewer when it was too many."""
+        replay, targets, first = self._replay, self._procedure.ask(slots=1), self._procedure.rounds + 1
+        while True:
+            window = replay.look_ahead(targets, self._depth, self._budget - self.spent())
+            if (progress := procedure.tell_ahead(window)) is not None:
+                break
+            self._depth = max(1, self._depth // 4)
+        seconds, runs = window.book(progress.used)
+        self._depth = min(2 * self._depth, max(1, _CELLS_AT_ONCE // len(targets)))
+        number = np.arange(first, first + len(seconds))
+        return Decisions(number, seconds, runs, progress.config, progress.epsilon, progress.left)
+
+    def _one_decision(self) -> Decisions:
+        procedure, certificate = self._procedure, self._procedure.certificate()
+        return Decisions(
+            np.array([procedure.rounds]),
+            np.array([self.spent()]),
+            np.array([self._replay.tally.runs.sum()]),
+            np.array([certificate.config]),
+            np.array([certificate.epsilon]),
+            np.array([np.count_nonzero(procedure.candidates)]),
+        )
+
+    def _incidents(self, made: Decisions, before: BoolArray) -> None:
+        """What happened to whom; the last or first round somebody saw is told by how many positions it had seen."""
+        gone = np.flatnonzero(before & ~self._procedure.candidates)
+        eliminated = (gone, self._replay.tally.n.take(gone) - 1, np.full(len(gone), np.nan))
+        for config, positions, captime in (*self._replay.raises, eliminated):
+            if len(config):
+                place = np.searchsorted(made.round, positions + 1).clip(max=len(made.round) - 1)
+                happened = Incidents(made.round[place], made.seconds[place], config, captime)
+                self._trace.happened.append(happened)
+
+
+def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -> Outcome:
+    tally = replay.tally
+    started = np.maximum(tally.n, 1)
+    intervals = getattr(procedure, "intervals", None)
+    return Outcome(
+        certificate=procedure.certificate(),
+        stopped=stopped,
+        rounds=procedure.rounds,
+        candidates=np.flatnonzero(procedure.candidates),
+        seconds=tally.seconds.copy(),
+        rerun_seconds={str(kind): cost for kind, cost in replay.rerun_seconds.items()},
+        runs=tally.runs.copy(),
+        samples=tally.n.copy(),
+        captimes=replay.plan.captime(tally.level, started - 1),
+        capping=(tally.utility_high - tally.utility_low) / started,
+        crossed=0 if intervals is None else int(intervals.crossed.sum()),
+        trace=trace,
+    )

@@ -1,0 +1,32 @@
+"""Every exception of the project, on one page. The type says who has to act.
+
+A message has four parts in one or two sentences: where it is wrong, what was found, what was expected, what to do.
+Nothing below the command line catches these, prints them or ends the process.
+"""
+
+
+class CaptimeError(Exception):
+    """Anything captime raises on purpose."""
+
+
+class ScenarioError(CaptimeError):
+    """You asked for something that cannot be done as written: an option, a utility, a combination."""
+
+
+class UtilityError(ScenarioError):
+    """A utility function was described wrongly, or is not one: it rises, leaves [0, 1] or never falls to 0."""
+
+
+class TableError(CaptimeError):
+    """A file of recorded runtimes cannot be read as what it says it is; the message names the place."""
+
+
+class MissingExtra(CaptimeError):  # noqa: N818 (the name says what to do better than MissingExtraError would)
+    """An optional package is needed; the message names the extra to install."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional package; install it with: pip install 'captime[{extra}]'")
+
+
+class InvariantViolated(CaptimeError):  # noqa: N818 (a fact about us, not a kind of error)
+    """Something that cannot happen has happened. Our fault: please report it."""

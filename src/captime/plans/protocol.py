@@ -1,0 +1,38 @@
+"""What a captime plan looks like."""
+
+from typing import Protocol
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+
+
+class Plan(Protocol):
+    """A function from (level, stream position) to a captime, and from what a run did to the interval of its score."""
+
+    def captime(self, level: IntArray, position: IntArray) -> FloatArray:
+        """How many CPU seconds a run on that position may take in all, at that level."""
+        ...
+
+    def floor(self, level: IntArray) -> FloatArray:
+        """The smallest value of a high end at that level, u(κ) on a ladder: the range of high ends is [floor, 1]."""
+        ...
+
+    def completes(self, seconds: FloatArray, level: IntArray, position: IntArray) -> BoolArray:
+        """Whether runs that take `seconds` if nobody stops them are done before their captimes."""
+        ...
+
+    def settled(
+        self, seconds: FloatArray, worth: FloatArray, level: IntArray, position: IntArray
+    ) -> tuple[BoolArray, FloatArray, FloatArray]:
+        """Completed?, low end and high end of the scores of runs that were made up to their captimes.
+
+        Args:
+            seconds: How long each run takes if nobody stops it; infinite if it never finishes.
+            worth: u(seconds), computed once by whoever holds the runtimes.
+            level: Level of the plan, per run.
+            position: Stream position, per run.
+        """
+        ...
+
+    def can_rise(self, level: IntArray) -> BoolArray:
+        """Whether the next level allows any run more time than this one."""
+        ...

@@ -1,0 +1,23 @@
+"""The family of procedures: they decide what to learn next. One file per member; this door is the register.
+
+A member is a callable that takes a `Problem` and keyword options and gives a `Procedure`: the signature is the schema
+of its options.
+"""
+
+from collections.abc import Callable
+
+from captime.procedures.naive import Naive
+from captime.procedures.oracle import oracle
+from captime.procedures.problem import Problem
+from captime.procedures.protocol import Procedure
+from captime.procedures.up import up
+from captime.procedures.verification import Verification
+
+PROCEDURES: dict[str, Callable[..., Procedure]] = {
+    "naive": Naive,
+    "oracle": oracle,
+    "up": up,
+    "verification": Verification,
+}
+
+__all__ = ["PROCEDURES", "Problem", "Procedure"]

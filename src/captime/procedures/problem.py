@@ -1,0 +1,56 @@
+"""What every procedure is given to work on: indices and wishes, no files, no programs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.budget import check_delta
+from captime.errors import ScenarioError
+from captime.utilities.protocol import Utility
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The question: which of `n_configs` configurations has the largest expected utility, up to epsilon?
+
+    Attributes:
+        n_configs: How many configurations.
+        utility: What an answer is worth.
+        delta: Allowed probability of a wrong certificate.
+        epsilon: Goal; 0 for "go on as long as it is worth it".
+        captime_first: Captime of the first level, in CPU seconds.
+        captime_limit: Nothing can be known of runs beyond it (the timeout of a recorded table); infinite for none.
+        n_instances: Length of the stream; None if it is endless.
+        known_runtimes: Only for hypothetical procedures that are handed the truth: `known_runtimes(config)` gives all
+            runtimes of a configuration, infinite where it never finishes.
+    """
+
+    n_configs: int
+    utility: Utility
+    delta: float
+    epsilon: float = 0.0
+    captime_first: float = 1.0
+    captime_limit: float = np.inf
+    n_instances: int | None = None
+    known_runtimes: Callable[[int], FloatArray] | None = None
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+        if self.n_configs < 1:
+            raise ScenarioError("there is no configuration to choose from; name at least one")
+        if not 0.0 <= self.epsilon < 1.0:
+            raise ScenarioError(
+                f"epsilon is {self.epsilon!r}, but utilities differ by at most 1; say a number from 0 up to 1, such "
+                "as 0.1"
+            )
+        if not (np.isfinite(self.captime_first) and self.captime_first > 0):
+            raise ScenarioError(
+                f"the first captime is {self.captime_first!r} s, but it has to be a positive number of seconds; try 1"
+            )
+
+    @property
+    def captime_top(self) -> float:
+        """The longest captime that is of use: beyond it the answer is worthless, or nothing is known."""
+        return min(self.captime_limit, self.utility.zero_at)

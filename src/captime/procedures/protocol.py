@@ -1,0 +1,84 @@
+"""What a procedure looks like."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.plans.protocol import Plan
+from captime.tally import Outlook, Tally
+from captime.targets import Targets
+
+
+class Procedure(Protocol):
+    """Decides what to learn next. Does no run, reads no clock, holds no file: ask it, tell it, read its certificate.
+
+    The certificate is valid at every moment, whatever was asked and told so far.
+    """
+
+    @property
+    def plan(self) -> Plan:
+        """How long runs may take; fixed before the first run."""
+        ...
+
+    @property
+    def bound(self) -> str:
+        """Name of the bound in the register, or what stands in its place."""
+        ...
+
+    @property
+    def candidates(self) -> BoolArray:
+        """Which configurations may still be the best; runs of the others can be stopped."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How many decisions have been taken."""
+        ...
+
+    @property
+    def pays(self) -> bool:
+        """False for a hypothetical procedure that is told runtimes without running anything."""
+        ...
+
+    def ask(self, slots: int) -> Targets:
+        """What it wants to know next. `slots` is a hint; an empty answer means not now, or never again."""
+        ...
+
+    def tell(self, tally: Tally, changed: IntArray) -> None:
+        """What is known now; `changed` names the configurations whose sums moved."""
+        ...
+
+    def certificate(self) -> Certificate:
+        """The best statement that holds now."""
+        ...
+
+    def finished(self) -> str | None:
+        """Why it wants nothing more (`epsilon`, `single`, `instances`), or None if it would go on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a lockstep procedure made of an outlook.
+
+    Attributes:
+        used: For each row of the outlook, how many rounds it took part in; the rest of its runs are never made.
+        config: Recommended configuration after each round.
+        epsilon: Certified epsilon after each round.
+        left: Candidates left after each round.
+    """
+
+    used: IntArray
+    config: IntArray
+    epsilon: FloatArray
+    left: IntArray
+
+
+@runtime_checkable
+class LooksAhead(Protocol):
+    """A lockstep procedure that can be shown several rounds at once, and decides as if they came one by one."""
+
+    def tell_ahead(self, outlook: Outlook) -> Progress | None:
+        """Judge all rounds of the outlook, or None: too many at once, show fewer. One round is never too many."""
+        ...

@@ -1,0 +1,49 @@
+"""One style for all pictures: sizes, fonts and colours; matplotlib is only touched here."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from captime.errors import MissingExtra, ScenarioError
+
+# The Okabe-Ito palette: told apart by everyone, and mostly in grey print too.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SUFFIXES = (".png", ".pdf", ".svg")
+
+
+def check_picture_path(path: Path) -> None:
+    """Refuse a path whose suffix does not name a picture."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ScenarioError(
+            f"the picture {path} has the suffix {path.suffix or '(none)'!r}, expected one of {', '.join(SUFFIXES)}"
+        )
+
+
+@contextmanager
+def picture(path: Path, *, width: float, height: float) -> Iterator[Any]:
+    """Axes to draw on; the file is written when the block ends. The global state of pyplot is not touched.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        ScenarioError: the suffix is not a picture's, or the file cannot be written.
+    """
+    check_picture_path(path)
+    try:
+        from matplotlib import rc_context  # noqa: PLC0415 (an optional package)
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("a picture", "plot") from None
+    # Text stays text in PDF and SVG, so that a journal's fonts and a reader's search work.
+    with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "font.size": 10.0}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure.add_subplot()
+        try:
+            figure.savefig(path, dpi=200)
+        except OSError as error:
+            raise ScenarioError(
+                f"the picture {path} cannot be written ({error.strerror or error}); choose a folder that exists "
+                "and is yours"
+            ) from error

@@ -1,0 +1,54 @@
+"""A simulation as one JSON object: the same keys for every procedure."""
+
+import math
+
+from captime.report.words import assumptions
+from captime.simulation import Simulation
+
+
+def as_json(result: Simulation) -> dict[str, object]:
+    """Everything a program could want to know; infinity, which JSON lacks, becomes null."""
+    held, outcome = result.certificate, result.outcome
+    return {
+        "certificate": {
+            "config": held.config,
+            "config_name": result.config_name,
+            "epsilon": held.epsilon,
+            "delta": held.delta,
+            "gamma": held.gamma,
+            "utility_low": held.utility_low,
+            "utility_high": held.utility_high,
+        },
+        "procedure": result.procedure,
+        "options": {name: str(value) for name, value in result.options.items()},
+        "bound": result.bound,
+        "utility": str(result.utility),
+        "epsilon_goal": result.epsilon,
+        "source": result.table.name,
+        "n_configs": result.table.n_configs,
+        "cpu_seconds": result.cpu_seconds,
+        "cpu_days": result.cpu_seconds / 86400,
+        "cpu_seconds_restart": result.cpu_seconds_under("restart"),
+        "cpu_seconds_resume": result.cpu_seconds_under("resume"),
+        "accounting": result.accounting,
+        "runs": int(outcome.runs.sum()),
+        "rounds": outcome.rounds,
+        "candidates_left": len(outcome.candidates),
+        "candidates": [result.table.configs[config] for config in outcome.candidates.tolist()],
+        "captimes": _by_name(result, outcome.captimes.tolist()),
+        "samples": _by_name(result, outcome.samples.tolist()),
+        "cpu_seconds_by_config": _by_name(result, outcome.seconds.tolist()),
+        "capping_floor": float(outcome.capping[held.config]),
+        "crossed": outcome.crossed,
+        "stopped": outcome.stopped,
+        "sampling": result.sampling,
+        "seed": result.seed,
+        "population": result.population,
+        "assumptions": assumptions(result),
+        "notes": list(result.table.notes),
+    }
+
+
+def _by_name(result: Simulation, values: list[float]) -> dict[str, float | None]:
+    finite = (value if math.isfinite(value) else None for value in values)
+    return dict(zip(result.table.configs, finite, strict=True))

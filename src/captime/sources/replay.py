@@ -1,0 +1,194 @@
+"""Answers orders from a recorded table, by array slices: the fast road, with no object per run.
+
+Only this room and the plans ever compare a recorded runtime with a captime.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.errors import InvariantViolated
+from captime.plans.protocol import Plan
+from captime.sources.sampling import Stream
+from captime.sources.table import RuntimeTable
+from captime.sources.window import Window
+from captime.tally import Tally, blank_tally
+from captime.targets import Targets
+from captime.utilities.protocol import Utility
+
+Accounting = Literal["restart", "resume"]
+
+# A long order is answered in pieces of this many positions, to keep the arrays small.
+_POSITIONS_AT_A_TIME = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Runs of some configurations (rows) on some positions (columns), made up to their captimes."""
+
+    completed: BoolArray
+    low: FloatArray
+    high: FloatArray
+    cost: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """All positions at a higher level, and what repeating the cut runs of the prefix takes, per configuration."""
+
+    cells: Cells
+    runs: IntArray
+    seconds: dict[Accounting, FloatArray]
+
+
+class Replay:
+    """A table as a source: what would these runs have told, and what would they have cost?
+
+    Costs: a completed run costs its runtime, a cut one its captime, and running a completed pair again costs nothing.
+    When a captime rises, a cut run is either made again from the start (`restart`, as in the paper) or goes on where it
+    stopped (`resume`). A run that never finishes (a crash) is booked up to its captime, which is the worst case.
+
+    Args:
+        table: The recorded runtimes.
+        stream: In which order instances are met.
+        plan: How long runs may take.
+        utility: What answers are worth.
+        accounting: Which of the two costs the tally carries; both are kept.
+        pays: False for a hypothetical procedure that is told runtimes free of charge.
+
+    Attributes:
+        tally: What is known now.
+        accounting: As given.
+        raises: Captimes that rose with the last answer or booking, as columns: configurations, how many positions each
+            had seen, new captimes.
+        rerun_seconds: What repeating cut runs cost so far, by accounting.
+    """
+
+    def __init__(
+        self,
+        table: RuntimeTable,
+        stream: Stream,
+        plan: Plan,
+        utility: Utility,
+        *,
+        accounting: Accounting = "restart",
+        pays: bool = True,
+    ) -> None:
+        self.table = table
+        self.stream = stream
+        self.plan = plan
+        self.utility = utility
+        self.accounting: Accounting = accounting
+        self.tally: Tally = blank_tally(table.n_configs, self.samples)
+        self.raises: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self.rerun_seconds: dict[Accounting, float] = {"restart": 0.0, "resume": 0.0}
+        self._pays = pays
+
+    def answer(self, targets: Targets) -> IntArray:
+        """Bring the tally to the orders; return the configurations it changed."""
+        self.raises = []
+        rising = targets.level > self.tally.level.take(targets.config)
+        if rising.any():
+            self._raise(targets.config[rising], targets.level[rising])
+        old_n = self.tally.n.take(targets.config)
+        for first, last in {(int(a), int(b)) for a, b in zip(old_n, targets.n, strict=True)}:
+            together = targets.config[(old_n == first) & (targets.n == last)]
+            for start in range(first, last, _POSITIONS_AT_A_TIME):
+                depth = min(_POSITIONS_AT_A_TIME, last - start)
+                Window(self, together, self.tally.level.take(together), start, depth).book()
+        return targets.config
+
+    def look_ahead(self, targets: Targets, depth: int, affordable: float = np.inf) -> Window:
+        """The next rounds of orders in lockstep. Nothing is booked yet: see `Window.book`.
+
+        Args:
+            targets: The order for the first of these rounds.
+            depth: Show at most so many rounds.
+            affordable: Show none that begins after so many CPU seconds are spent on these rounds.
+        """
+        self.raises = []
+        first = int(targets.n[0]) - 1
+        if self.stream.length is not None:
+            depth = min(depth, self.stream.length - first)
+        window = Window(self, targets.config, targets.level, first, depth)
+        if np.isfinite(affordable):
+            spent = np.cumsum(window.cost.sum(axis=0))
+            enough = int(np.searchsorted(spent, affordable)) + 1
+            if enough < depth:
+                window = Window(self, targets.config, targets.level, first, enough)
+        return window
+
+    def samples(self, config: int) -> tuple[FloatArray, FloatArray]:
+        """Low and high ends of that configuration's prefix, one by one."""
+        which = np.array([config])
+        cells = self.cells(which, self.tally.level.take(which), 0, int(self.tally.n[config]))
+        return cells.low[0], cells.high[0]
+
+    def cells(self, config: IntArray, level: IntArray, first: int, last: int) -> Cells:
+        """All configurations on positions first, …, last - 1, each at its level."""
+        return self._made(self._seconds(config, first, last), level[:, None], np.arange(first, last))
+
+    def rerun(self, config: IntArray, before: IntArray, after: IntArray, n: IntArray, last: int) -> Rerun:
+        """Captimes rise from one level to another once each configuration has seen n positions. Nothing is booked.
+
+        Args:
+            config: Which configurations, shape (A,).
+            before: Their levels until then.
+            after: Their levels from then on.
+            n: How many positions each has seen when it happens; cut runs among these are repeated.
+            last: Show scores up to this position.
+        """
+        position, seconds = np.arange(last), self._seconds(config, 0, last)
+        old, new = before[:, None], after[:, None]
+        seen = position < n[:, None]
+        cells = self._made(seconds, new, position)
+        again = seen & ~self.plan.completes(seconds, old, position)
+        again &= self.plan.captime(new, position) > self.plan.captime(old, position)
+        full = cells.cost * again
+        skipped = np.minimum(full, self.plan.captime(old, position) * again)
+        return Rerun(cells, again.sum(axis=1), {"restart": full.sum(axis=1), "resume": (full - skipped).sum(axis=1)})
+
+    def _raise(self, config: IntArray, level: IntArray) -> None:
+        """Raise the captimes of configurations on the prefixes they have now."""
+        tally = self.tally
+        for who, to in zip(config, level, strict=True):
+            one, n = np.array([who]), int(tally.n[who])
+            done = self.rerun(one, tally.level[one], np.array([to]), np.array([n]), n)
+            tally.level[who] = to
+            tally.completed[who] = done.cells.completed.sum()
+            tally.utility_low[who] = done.cells.low.sum()
+            tally.utility_high[who] = done.cells.high.sum()
+            tally.runs[who] += done.runs[0]
+            tally.seconds[who] += done.seconds[self.accounting][0]
+            self.book_rerun(one, np.array([n]), np.array([to]), done.seconds)
+
+    def book_rerun(self, config: IntArray, n: IntArray, level: IntArray, seconds: dict[Accounting, FloatArray]) -> None:
+        """Write down that captimes rose, and what either accounting says about it."""
+        for kind, cost in seconds.items():
+            self.rerun_seconds[kind] += float(cost.sum())
+        self.raises.append((config, n, self.plan.captime(level, n)))
+
+    def _made(self, seconds: FloatArray, level: IntArray, position: IntArray) -> Cells:
+        """These runs, made up to their captimes at that level."""
+        captime = self.plan.captime(level, position)
+        # A table knows nothing of runs beyond its own timeout, and nobody here makes anything up.
+        if captime.size and (longest := float(captime.max())) > self.table.limit:
+            raise InvariantViolated(
+                f"a captime of {longest:g} s was ordered from a table that ends at {self.table.limit:g} s"
+            )
+        completed, low, high = self.plan.settled(seconds, self.utility(seconds), level, position)
+        cost = np.minimum(seconds, captime) if self._pays else np.zeros_like(seconds)
+        return Cells(completed, low, high, cost)
+
+    def _seconds(self, config: IntArray, first: int, last: int) -> FloatArray:
+        """Recorded runtimes of these configurations on positions first, …, last - 1."""
+        length = self.stream.length
+        if length is not None and last > length:
+            raise InvariantViolated(f"positions up to {last} were ordered from a stream of {length}")
+        rows = self.stream.rows(first, last)
+        if len(rows) and rows[-1] - rows[0] == last - first - 1 and bool((np.diff(rows) == 1).all()):
+            return self.table.seconds[config, rows[0] : rows[-1] + 1]
+        # Flat indices: NumPy takes them several times faster than pairs.
+        return self.table.seconds.ravel().take(config[:, None] * self.table.n_instances + rows)

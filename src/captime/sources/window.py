@@ -1,0 +1,151 @@
+"""The next rounds of a replay, shown before they are booked."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from captime.sources.replay import Accounting, Replay
+
+# Raised rows are looked up whole, from the start of the stream: so many cells at a time.
+_CELLS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Raise:
+    """Captimes that rise in the window, unless their rows are eliminated before."""
+
+    rows: IntArray
+    start: IntArray  # first round at the new level
+    level: IntArray
+    completed: IntArray  # runs completed before that round, at the new level
+    runs: IntArray
+    seconds: "dict[Accounting, FloatArray]"
+
+
+class Window:
+    """Some configurations in lockstep over K positions: an outlook for the procedure, costs for the books.
+
+    Args:
+        replay: Where runs are looked up and booked.
+        config: Which configurations, shape (A,); all stand at the same position.
+        level: Captime level of each in the first round; where it is above the one in force, cut runs are made again
+            first, as part of that round.
+        first: Position of the first round.
+        depth: K.
+
+    Attributes:
+        n: Prefix length after each round, shape (K,).
+        low: Sums of the low ends after each round, shape (A, K).
+        high: Sums of the high ends after each round, shape (A, K).
+        cost: CPU seconds of each round, repeated runs included, shape (A, K).
+    """
+
+    def __init__(self, replay: "Replay", config: IntArray, level: IntArray, first: int, depth: int) -> None:
+        tally = replay.tally
+        self.config = config
+        self.level = level
+        self.n: IntArray = np.arange(first + 1, first + depth + 1)
+        self._replay = replay
+        self._first = first
+        self._in_force = level.copy()
+        self._raises: list[_Raise] = []
+        cells = replay.cells(config, level, first, first + depth)
+        self.cost: FloatArray = cells.cost
+        self.low = _running(tally.utility_low.take(config), cells.low)
+        self.high = _running(tally.utility_high.take(config), cells.high)
+        self._completed = cells.completed
+        before = tally.level.take(config)
+        if len(rising := np.flatnonzero(level > before)):
+            self._replace(rising, before[rising], np.zeros_like(rising))
+
+    def raise_captimes(self, rows: IntArray, after: IntArray) -> None:
+        """Show these rows one level higher from the round that follows round number `after` (counted from 0)."""
+        before = self._in_force[rows]
+        self._in_force[rows] += 1
+        self._replace(rows, before, after + 1)
+
+    def _replace(self, rows: IntArray, before: IntArray, start: IntArray) -> None:
+        """Rows go to the level in force with round `start`: repeat what was cut, see the rest anew."""
+        some = max(1, _CELLS_AT_ONCE // int(self.n[-1]))
+        for k in range(0, len(rows), some):
+            part = slice(k, k + some)
+            self._replace_some(rows[part], before[part], start[part])
+
+    def _replace_some(self, rows: IntArray, before: IntArray, start: IntArray) -> None:
+        replay, first, level = self._replay, self._first, self._in_force[rows]
+        done = replay.rerun(self.config[rows], before, level, first + start, int(self.n[-1]))
+        cells, later = done.cells, np.arange(len(self.n)) >= start[:, None]
+        completed = (cells.completed & (np.arange(int(self.n[-1])) < first + start[:, None])).sum(axis=1)
+        self._completed[rows] = np.where(later, cells.completed[:, first:], self._completed[rows])
+        for sums, ends in ((self.low, cells.low), (self.high, cells.high)):
+            anew = _running(ends[:, :first].sum(axis=1), ends[:, first:])
+            sums[rows] = np.where(later, anew, sums[rows])
+        cost = np.where(later, cells.cost[:, first:], self.cost[rows])
+        cost[np.arange(len(rows)), start] += done.seconds[replay.accounting]
+        self.cost[rows] = cost
+        self._raises.append(_Raise(rows, start, level, completed, done.runs, done.seconds))
+
+    def book(self, used: IntArray | None = None) -> tuple[FloatArray, IntArray]:
+        """Make the runs: the first `used[k]` rounds of the k-th configuration, or all.
+
+        Returns:
+            CPU seconds and executions in all, after each round.
+        """
+        tally, depth = self._replay.tally, len(self.n)
+        spent, started = float(tally.seconds.sum()), int(tally.runs.sum())
+        if used is None:
+            used = np.full(len(self.config), depth)
+        part = np.arange(depth) < used[:, None]
+        rows, last = np.arange(len(used)), used - 1
+        tally.level[self.config] = self.level
+        tally.n[self.config] = self._first + used
+        tally.utility_low[self.config] = self.low[rows, last]
+        tally.utility_high[self.config] = self.high[rows, last]
+        cost = self.cost * part
+        tally.seconds[self.config] += cost.sum(axis=1)
+        tally.runs[self.config] += used
+        runs = part.sum(axis=0)
+        self._book_completed(used, part)
+        for event in self._raises:
+            self._book_raise(event, used, runs)
+        return spent + np.cumsum(cost.sum(axis=0)), started + np.cumsum(runs)
+
+    def _book_completed(self, used: IntArray, part: BoolArray) -> None:
+        """Count completed runs, each row from the round on since which it has been at its last level."""
+        before, since = self._replay.tally.completed.take(self.config), np.zeros_like(used)
+        for event in self._raises:
+            took_part = used[event.rows] > event.start
+            before[event.rows[took_part]] = event.completed[took_part]
+            since[event.rows[took_part]] = event.start[took_part]
+        counted = self._completed & part
+        if since.any():
+            counted &= np.arange(len(self.n)) >= since[:, None]
+        self._replay.tally.completed[self.config] = before + counted.sum(axis=1)
+
+    def _book_raise(self, event: _Raise, used: IntArray, runs: IntArray) -> None:
+        """Book repeated runs, of those only who took part in the round that needed them."""
+        took_part = used[event.rows] > event.start
+        config, start, again = (
+            self.config[event.rows[took_part]],
+            event.start[took_part],
+            event.runs[took_part],
+        )
+        tally = self._replay.tally
+        tally.level[config] = event.level[took_part]
+        tally.runs[config] += again
+        np.add.at(runs, start, again)
+        seconds = {kind: cost[took_part] for kind, cost in event.seconds.items()}
+        self._replay.book_rerun(config, self._first + start, event.level[took_part], seconds)
+
+
+def _running(start: FloatArray, steps: FloatArray) -> FloatArray:
+    """The start plus the steps one after the other, along each row, added in the order in which runs are made.
+
+    Uses up the steps: they are sums afterwards.
+    """
+    steps[:, 0] += start
+    return np.cumsum(steps, axis=1, out=steps)

@@ -1,0 +1,115 @@
+"""The sums a procedure is told: what is known of every configuration, no object per run.
+
+Every run of a configuration's prefix counts, as an interval of its score. `utility_low` and `utility_high` are the
+sums of the two ends, so that mean(low) and mean(high) are all that a bound on the mean needs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+
+Samples = Callable[[int], tuple[FloatArray, FloatArray]]
+"""`samples(config)`: the low and the high ends of that configuration's prefix, one by one."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is known, per configuration, under the order in force.
+
+    Attributes:
+        level: Level of the captime plan in force.
+        n: Length of the prefix.
+        open: Runs of the prefix that are not settled at that level (always 0 in a replay).
+        completed: Runs of the prefix that ended before their captime.
+        utility_low: Sum of the low ends of the scores.
+        utility_high: Sum of the high ends of the scores.
+        seconds: CPU seconds spent.
+        runs: Executions started, repeated ones included.
+        samples: The interval ends one by one, for whoever needs more than sums (paired comparison, betting bounds).
+    """
+
+    level: IntArray
+    n: IntArray
+    open: IntArray
+    completed: IntArray
+    utility_low: FloatArray
+    utility_high: FloatArray
+    seconds: FloatArray
+    runs: IntArray
+    samples: Samples
+
+
+def blank_tally(n_configs: int, samples: Samples) -> Tally:
+    """The tally before the first run."""
+
+    def zeros() -> IntArray:
+        return np.zeros(n_configs, dtype=np.int64)
+
+    return Tally(
+        level=zeros(),
+        n=zeros(),
+        open=zeros(),
+        completed=zeros(),
+        utility_low=np.zeros(n_configs),
+        utility_high=np.zeros(n_configs),
+        seconds=np.zeros(n_configs),
+        runs=zeros(),
+        samples=samples,
+    )
+
+
+class Outlook(Protocol):
+    """The sums of configurations in lockstep, as they will stand after each of the next K rounds.
+
+    A replay can show many rounds at once, so that a lockstep procedure judges them in one stroke of array arithmetic.
+    The procedure must decide as if it had been told one round at a time; what it does not accept never happened.
+
+    Attributes:
+        config: Which configurations, shape (A,).
+        level: Their captime levels in the first round, shape (A,).
+        n: Prefix length after each round, shape (K,).
+        low: Sums of the low ends, shape (A, K).
+        high: Sums of the high ends, shape (A, K).
+    """
+
+    config: IntArray
+    level: IntArray
+    n: IntArray
+    low: FloatArray
+    high: FloatArray
+
+    def raise_captimes(self, rows: IntArray, after: IntArray) -> None:
+        """Show these rows one level higher from the round that follows round number `after` (counted from 0).
+
+        It counts only for rows that take part in that following round.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Standing:
+    """An outlook of one round: what the tally says now."""
+
+    config: IntArray
+    level: IntArray
+    n: IntArray
+    low: FloatArray
+    high: FloatArray
+
+    def raise_captimes(self, rows: IntArray, after: IntArray) -> None:
+        """Nothing follows the only round."""
+
+
+def standing(tally: Tally, config: IntArray) -> Standing:
+    """What the tally says now about configurations that stand at the same position."""
+    return Standing(
+        config,
+        tally.level.take(config),
+        tally.n[config[:1]],
+        tally.utility_low[config, None],
+        tally.utility_high[config, None],
+    )

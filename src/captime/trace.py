@@ -1,0 +1,128 @@
+"""The story of a run: one row per decision, and what happened to whom. Values only; files are written elsewhere."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+
+Value = str | int | float | None
+COLUMNS = ("kind", "round", "seconds", "config", "epsilon", "candidates", "runs", "captime")
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Consecutive decisions, as columns.
+
+    Attributes:
+        round: Number of the decision.
+        seconds: CPU seconds spent until then.
+        runs: Executions until then.
+        config: Recommended configuration.
+        epsilon: Certified epsilon.
+        candidates: Candidates left.
+    """
+
+    round: IntArray
+    seconds: FloatArray
+    runs: IntArray
+    config: IntArray
+    epsilon: FloatArray
+    candidates: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that happened to one configuration: `captime` (it was raised to `captime`) or `eliminated`."""
+
+    kind: str
+    round: int
+    seconds: float
+    config: int
+    captime: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Incidents:
+    """Things that happened around the same decisions, as columns; `captime` is NaN for who was eliminated.
+
+    Attributes:
+        round: With which decision.
+        seconds: CPU seconds spent until then.
+        config: To whom.
+        captime: The new captime.
+    """
+
+    round: IntArray
+    seconds: FloatArray
+    config: IntArray
+    captime: FloatArray
+
+
+@dataclass(slots=True)
+class Trace:
+    """Decisions and incidents, in blocks and in the order in which they came."""
+
+    blocks: list[Decisions] = field(default_factory=list)
+    happened: list[Incidents] = field(default_factory=list)
+
+    def decisions(self) -> Decisions:
+        """All decisions, as columns."""
+        if not self.blocks:
+            none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
+            return Decisions(none, nothing, none, none, nothing, none)
+        return Decisions(
+            *(
+                np.concatenate([getattr(block, name) for block in self.blocks])
+                for name in ("round", "seconds", "runs", "config", "epsilon", "candidates")
+            )
+        )
+
+    def incidents(self) -> list[Incident]:
+        """All incidents: by round, raised captimes before eliminations, then by configuration."""
+        if not self.happened:
+            return []
+        columns = {
+            name: np.concatenate([getattr(block, name) for block in self.happened])
+            for name in ("round", "seconds", "config", "captime")
+        }
+        order = np.lexsort((columns["config"], np.isnan(columns["captime"]), columns["round"]))
+        rows = zip(*(column[order].tolist() for column in columns.values()), strict=True)
+        return [
+            Incident("eliminated", number, seconds, config)
+            if math.isnan(captime)
+            else Incident("captime", number, seconds, config, captime)
+            for number, seconds, config, captime in rows
+        ]
+
+    def rows(self) -> Iterator[dict[str, Value]]:
+        """Decisions and incidents merged by round, one flat record each, every record with the same keys."""
+        made = self.decisions()
+        columns = zip(
+            *(
+                column.tolist()
+                for column in (
+                    made.round,
+                    made.seconds,
+                    made.runs,
+                    made.config,
+                    made.epsilon,
+                    made.candidates,
+                )
+            ),
+            strict=True,
+        )
+        waiting = iter(self.incidents())
+        incident = next(waiting, None)
+        for number, seconds, runs, config, epsilon, candidates in columns:
+            while incident is not None and incident.round <= number:
+                yield _row(incident.kind, incident.round, incident.seconds, incident.config, captime=incident.captime)
+                incident = next(waiting, None)
+            yield _row("decision", number, seconds, config, runs=runs, epsilon=epsilon, candidates=candidates)
+
+
+def _row(kind: str, number: int, seconds: float, config: int, **rest: Value) -> dict[str, Value]:
+    row = dict.fromkeys(COLUMNS, None) | {"kind": kind, "round": number, "seconds": seconds, "config": config}
+    return row | rest

@@ -1,0 +1,135 @@
+"""A worth known at some moments, joined by straight lines."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from captime.arrays import FloatArray
+from captime.errors import UtilityError
+from captime.utilities.domain import first_moments, number_text, shown, times
+
+_TAILS = ("none", "drop", "pareto")
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulated:
+    """Straight lines through the knots (seconds, worth).
+
+    The first knot is (0, 1), times rise strictly, worths never rise. If the last worth is not 0, the tail has
+    to be
+    chosen: `drop` falls to 0 at the last knot, `pareto` goes on as worth · (last time / t).
+
+    Attributes:
+        knots: at least two pairs (seconds, worth).
+        tail: what happens from the last knot on, one of none, drop, pareto; none needs a last worth of 0.
+    """
+
+    knots: tuple[tuple[float, float], ...]
+    tail: str = "none"
+    _seconds: FloatArray = field(init=False, repr=False, compare=False)
+    _worth: FloatArray = field(init=False, repr=False, compare=False)
+
+    name: ClassVar[str] = "tabulated"
+    example: ClassVar[str] = "tabulated(0:1, 10:0.5, 60:0)"
+
+    def __post_init__(self) -> None:
+        knots = _checked_knots(self.knots)
+        object.__setattr__(self, "knots", knots)
+        if self.tail not in _TAILS:
+            raise UtilityError(f"tabulated: tail is {shown(self.tail)}, expected one of {', '.join(_TAILS)}")
+        if self.tail == "none" and knots[-1][1] != 0.0:
+            raise UtilityError(
+                f"tabulated: the last worth is {number_text(knots[-1][1])} at t = "
+                f"{number_text(knots[-1][0])}, expected "
+                "0; add a knot of worth 0, or say tail=drop (it falls to 0 there) or tail=pareto (it falls "
+                "like 1/t)"
+            )
+        object.__setattr__(self, "_seconds", np.array([t for t, _ in knots]))
+        object.__setattr__(self, "_worth", np.array([u for _, u in knots]))
+
+    @classmethod
+    def from_text(cls, *knots: object, tail: str = "none") -> "Tabulated":
+        """From the arguments of the textual form, `tabulated(0:1, 10:0.5, 60:0)`."""
+        for each in knots:
+            # Only the class of the worth tells whether a unit was written after it: a plain number has none.
+            if not isinstance(each, tuple) or type(each[1]) is not float or not isinstance(each[0], float):
+                found = ":".join(str(part) for part in each) if isinstance(each, tuple) else str(each)
+                raise UtilityError(
+                    f"tabulated: found {found}, expected a knot time:worth, as in tabulated(0:1, 10:0.5, 1min:0)"
+                )
+        return cls(tuple((float(each[0]), each[1]) for each in knots if isinstance(each, tuple)), tail)
+
+    @property
+    def zero_at(self) -> float:
+        """The first knot of worth 0, or the last knot if it drops there; infinite with a pareto tail."""
+        empty = np.flatnonzero(self._worth == 0.0)
+        if empty.size:
+            return float(self._seconds[empty[0]])
+        return self.knots[-1][0] if self.tail == "drop" else math.inf
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Every knot but the first."""
+        return tuple(t for t, _ in self.knots[1:])
+
+    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
+        """u(t), element by element."""
+        t = times(self.name, seconds)
+        worth = np.asarray(np.interp(t, self._seconds, self._worth))
+        last, level = self.knots[-1]
+        beyond = np.asarray(t >= last)
+        if self.tail == "pareto" and level > 0.0:
+            with np.errstate(all="ignore"):
+                np.divide(last * level, t, out=worth, where=beyond)
+        elif level > 0.0:
+            worth[beyond] = 0.0
+        # A line that ends at 0 may undershoot it by the last bit.
+        return np.maximum(worth, 0.0, out=worth)
+
+    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
+        """inf{t : u(t) <= value}."""
+        return first_moments(self.name, value, self._inside, self.zero_at)
+
+    def _inside(self, x: FloatArray) -> FloatArray:
+        # The first knot at or below x ends the line on which x is first reached; index 0 is (0, 1), above any
+        # x < 1.
+        end = np.clip(np.searchsorted(-self._worth, -x, side="left"), 1, len(self.knots) - 1)
+        high, low = self._worth[end - 1], self._worth[end]
+        share = np.clip((high - x) / (high - low), 0.0, 1.0)
+        moment = self._seconds[end - 1] + share * (self._seconds[end] - self._seconds[end - 1])
+        last, level = self.knots[-1]
+        later = last * level / x if self.tail == "pareto" else last
+        return np.asarray(np.where(x < level, later, moment))
+
+    def __str__(self) -> str:
+        knots = ", ".join(f"{number_text(t)}:{number_text(u)}" for t, u in self.knots)
+        return f"{self.name}({knots})" if self.tail == "none" else f"{self.name}({knots}, tail={self.tail})"
+
+
+def _checked_knots(knots: Iterable[Iterable[float]]) -> tuple[tuple[float, float], ...]:
+    try:
+        checked = [(float(t), float(u)) for t, u in knots]
+    except (TypeError, ValueError):
+        raise UtilityError(
+            f"tabulated: knots is {shown(knots)}, expected pairs (seconds, worth), as in ((0, 1), (10, 0.5), (60, 0))"
+        ) from None
+    first = ":".join(map(shown, checked[0])) if checked else "missing"
+    if len(checked) < 2 or checked[0] != (0.0, 1.0):
+        raise UtilityError(
+            f"tabulated: {len(checked)} knot(s), the first {first}; "
+            "expected at least two, the first 0:1 (an answer at once has full worth)"
+        )
+    for (t, u), (later, lower) in pairwise(checked):
+        knot = f"{shown(later)}:{shown(lower)}"
+        if not t < later < math.inf:
+            raise UtilityError(f"tabulated: knot {knot} follows t = {shown(t)}, expected a later, finite time")
+        if not 0.0 <= lower <= u:
+            raise UtilityError(
+                f"tabulated: knot {knot} follows a worth of {shown(u)}, expected from 0 to that; a worth never rises"
+            )
+    return tuple(checked)
