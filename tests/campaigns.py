@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from runtime_laws import World, table_of
 from scipy.stats import binom
 
 from captime.arrays import BoolArray, FloatArray, IntArray
@@ -24,6 +23,7 @@ from captime.procedures.naive import Naive
 from captime.sources.replay import Replay
 from captime.sources.sampling import FixedOrder
 from captime.tally import Outlook
+from runtime_laws import World, table_of
 
 # Truths and means are sums of a thousand floats; nothing smaller than this is an error of the bounds.
 _ROUNDING = 1e-9

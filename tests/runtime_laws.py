@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from captime.arrays import FloatArray, IntArray
+from captime.plans import Ladder
 from captime.sources.sampling import FixedOrder
 from captime.sources.table import MAX_SECONDS, RuntimeTable
 from captime.utilities import Utility, parse_utility
@@ -156,7 +157,7 @@ def cliff_on_a_cap(place: FloatArray) -> World:
 
 def crashes(place: FloatArray) -> World:
     """Three runs in ten never finish."""
-    body = _log_normal_atoms(place, 20.0, 1.0)
+    body = _log_normal_atoms(place, 1.0, 1.0)
     chance = np.column_stack((np.full(body.shape, 0.7 / body.shape[1]), np.full(len(place), 0.3)))
     return World(parse_utility("exponential(60)"), np.column_stack((body, np.full(len(place), NEVER))), chance)
 
@@ -168,7 +169,9 @@ def log_normal(place: FloatArray) -> World:
 
 def pareto(place: FloatArray) -> World:
     """Tail index one half: even the mean runtime is infinite."""
-    return World(parse_utility("uniform(60)"), *_equally_likely((4.0 - 3.0 * place[:, None]) * (1.0 - _QUANTILES) ** -2.0))
+    return World(
+        parse_utility("uniform(60)"), *_equally_likely((4.0 - 3.0 * place[:, None]) * (1.0 - _QUANTILES) ** -2.0)
+    )
 
 
 def at_once(place: FloatArray) -> World:
@@ -254,3 +257,19 @@ def mixed(n_configs: int) -> FloatArray:
 def by_size(seconds: FloatArray) -> IntArray:
     """Positions of the instances from the easiest to the hardest: an order no stream may have."""
     return np.argsort(np.minimum(seconds, MAX_SECONDS).sum(axis=0), kind="stable")
+
+
+def done_only_before_captimes(ladder: Ladder) -> bool:
+    """The boundary table: on every rung, the last moment before the captime is done, the captime itself is not."""
+    level, first = np.arange(len(ladder.rungs)), np.zeros(1, dtype=np.int64)
+
+    def done(seconds: FloatArray) -> bool | None:
+        """What all rungs say; None if they disagree."""
+        completed, low, high = ladder.settled(seconds, ladder.utility(seconds), level, first)
+        expected_high = np.where(completed, ladder.utility(seconds), ladder.utility(ladder.rungs))
+        if (low != ladder.utility(seconds) * completed).any() or (high != expected_high).any():
+            return None
+        return bool(completed[0]) if (completed == completed[0]).all() else None
+
+    before, after = np.nextafter(ladder.rungs, 0.0), np.nextafter(ladder.rungs, np.inf)
+    return [done(moment) for moment in (before, ladder.rungs, after)] == [True, False, False]

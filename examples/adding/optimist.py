@@ -9,7 +9,7 @@ from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans import Ladder
-from captime.procedures import Problem
+from captime.procedures.problem import Problem
 from captime.tally import Tally, standing
 from captime.targets import Targets, no_targets
 

@@ -14,7 +14,8 @@ from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
 from captime.sources import RuntimeTable, read_table
-from captime.sources.replay import Accounting, Replay
+from captime.sources.accounting import Accounting
+from captime.sources.replay import Replay
 from captime.sources.sampling import Stream, stream_of
 from captime.utilities import Utility, parse_utility
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from campaigns import Planted, Setting, limit_for, wrong_campaigns
-from runtime_laws import NEVER, World, alike, by_size, coin, crashes, mixed, on_the_caps, same_for_all, two_point
 
+from campaigns import Planted, Setting, limit_for, wrong_campaigns
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds import Bound, Hoeffding
 from captime.budget import FailureBudget, SingleLookBudget
 from captime.plans import Ladder, Plan
+from runtime_laws import CAPS, World, alike, by_size, coin, crashes, done_only_before_captimes, mixed, two_point
 
 
 class ThirdOfTheRadius(Hoeffding):
@@ -45,7 +45,7 @@ class CapAsFinish(Ladder):
 
     def completes(self, seconds: FloatArray, level: IntArray, position: IntArray) -> BoolArray:
         """Always."""
-        return np.broadcast_to(np.bool_(True), np.broadcast_shapes(seconds.shape, level.shape))  # noqa: FBT003 (a value)
+        return np.broadcast_to(np.bool_(True), np.broadcast_shapes(seconds.shape, level.shape))
 
     def settled(
         self, seconds: FloatArray, worth: FloatArray, level: IntArray, position: IntArray
@@ -105,7 +105,12 @@ def crash_as_finish(drawn: FloatArray) -> FloatArray:
     return np.where(np.isinf(drawn), 0.1, drawn)
 
 
-N_FIXED = 20
+def in_circles(drawn: FloatArray) -> IntArray:
+    """Fifty instances, met over and over as if they were new."""
+    return np.arange(drawn.shape[1]) % 50
+
+
+N_FIXED = 5
 UP, NAIVE = Setting(), Setting(procedure="naive", epsilon=0.45)
 
 
@@ -128,7 +133,7 @@ class Trap:
 
 TRAPS = {
     "fixed-m radius at every look": Trap(
-        Planted(budget=one_look_only), coin(alike(N_FIXED)), replace(UP, n_instances=1000), 400
+        Planted(budget=one_look_only), coin(alike(N_FIXED)), replace(UP, n_instances=2000), 400
     ),
     "no union over configurations": Trap(
         Planted(budget=as_if_alone), coin(alike(200)), replace(NAIVE, n_instances=100)
@@ -140,8 +145,11 @@ TRAPS = {
     "at the cap is done, at a table's timeout": Trap(
         Planted(plan=built_as(AtTheCapIsDone)), two_point(mixed(2)), replace(UP, limit=8.0)
     ),
-    "instances sorted by size": Trap(Planted(order=by_size), same_for_all(mixed(2))),
-    "a third of the radius": Trap(Planted(bound=third_of_the_radius), coin(alike(N_FIXED)), UP, 400),
+    "instances sorted by size": Trap(Planted(order=by_size), replace(coin(alike(2)), shared=True)),
+    "instances used again and again": Trap(
+        Planted(order=in_circles), coin(alike(N_FIXED)), replace(UP, n_instances=2000)
+    ),
+    "a third of the radius": Trap(Planted(bound=third_of_the_radius), coin(alike(N_FIXED)), repetitions=400),
 }
 
 
@@ -152,3 +160,10 @@ def test_a_planted_error_is_caught_and_its_honest_twin_is_not(trap: Trap) -> Non
     spoiled = replace(trap.setting, planted=trap.planted)
     assert wrong_campaigns(trap.world, spoiled, trap.repetitions, seed) > limit
     assert wrong_campaigns(trap.world, trap.setting, trap.repetitions, seed) <= limit
+
+
+def test_the_boundary_table_tells_less_from_less_or_equal() -> None:
+    """A runtime of exactly the captime is not done, and a ladder that thinks so is found out without any sampling."""
+    utility, rungs = two_point(alike(2)).utility, CAPS
+    assert done_only_before_captimes(Ladder(utility, rungs))
+    assert not done_only_before_captimes(AtTheCapIsDone(utility, rungs))

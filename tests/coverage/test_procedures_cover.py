@@ -8,10 +8,10 @@ from dataclasses import replace
 from zlib import crc32
 
 import pytest
-from campaigns import Setting, limit_for, wrong_campaigns
-from runtime_laws import LAWS, alike, mixed
 
+from campaigns import Setting, limit_for, wrong_campaigns
 from captime.arrays import FloatArray
+from runtime_laws import LAWS, alike, mixed
 
 # (places of the configurations, length of the stream, share of the repetitions in twentieths)
 POOLS: tuple[tuple[FloatArray, int, int], ...] = (

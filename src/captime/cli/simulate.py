@@ -20,7 +20,7 @@ from captime.report.trace_file import check_trace_path, write_trace
 from captime.report.words import assumptions, lines, printable, statement
 from captime.simulation import Simulation, simulate
 from captime.sources import read_table
-from captime.sources.replay import Accounting
+from captime.sources.accounting import Accounting
 from captime.utilities.durations import parse_duration
 
 GOAL_REACHED = ("epsilon", "single")

@@ -4,21 +4,19 @@ Only this room and the plans ever compare a recorded runtime with a captime.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import InvariantViolated
 from captime.plans.protocol import Plan
+from captime.sources.accounting import Accounting
 from captime.sources.sampling import Stream
 from captime.sources.table import RuntimeTable
 from captime.sources.window import Window
 from captime.tally import Tally, blank_tally
 from captime.targets import Targets
 from captime.utilities.protocol import Utility
-
-Accounting = Literal["restart", "resume"]
 
 # A long order is answered in pieces of this many positions, to keep the arrays small.
 _POSITIONS_AT_A_TIME = 256
@@ -28,6 +26,7 @@ _POSITIONS_AT_A_TIME = 256
 class Cells:
     """Runs of some configurations (rows) on some positions (columns), made up to their captimes."""
 
+    captime: FloatArray
     completed: BoolArray
     low: FloatArray
     high: FloatArray
@@ -35,10 +34,12 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
-    """All positions at a higher level, and what repeating the cut runs of the prefix takes, per configuration."""
+class Repeated:
+    """What repeating the cut runs of a prefix at a higher level changes, per configuration."""
 
-    cells: Cells
+    completed: IntArray
+    low: FloatArray
+    high: FloatArray
     runs: IntArray
     seconds: dict[Accounting, FloatArray]
 
@@ -128,41 +129,46 @@ class Replay:
 
     def cells(self, config: IntArray, level: IntArray, first: int, last: int) -> Cells:
         """All configurations on positions first, …, last - 1, each at its level."""
-        return self._made(self._seconds(config, first, last), level[:, None], np.arange(first, last))
+        return self.made(self.seconds(config, first, last), level[:, None], np.arange(first, last))
 
-    def rerun(self, config: IntArray, before: IntArray, after: IntArray, n: IntArray, last: int) -> Rerun:
-        """Captimes rise from one level to another once each configuration has seen n positions. Nothing is booked.
+    def repeat_cut(self, config: IntArray, before: IntArray, after: IntArray, n: int) -> Repeated:
+        """The first n positions, when captimes rise from one level to another. Nothing is booked.
 
-        Args:
-            config: Which configurations, shape (A,).
-            before: Their levels until then.
-            after: Their levels from then on.
-            n: How many positions each has seen when it happens; cut runs among these are repeated.
-            last: Show scores up to this position.
+        Only cut runs change, so only they are looked at: a column of them, with the row each belongs to.
         """
-        position, seconds = np.arange(last), self._seconds(config, 0, last)
-        old, new = before[:, None], after[:, None]
-        seen = position < n[:, None]
-        cells = self._made(seconds, new, position)
-        again = seen & ~self.plan.completes(seconds, old, position)
-        again &= self.plan.captime(new, position) > self.plan.captime(old, position)
-        full = cells.cost * again
-        skipped = np.minimum(full, self.plan.captime(old, position) * again)
-        return Rerun(cells, again.sum(axis=1), {"restart": full.sum(axis=1), "resume": (full - skipped).sum(axis=1)})
+        seconds = self.seconds(config, 0, n)
+        cut = ~self.plan.completes(seconds, before[:, None], np.arange(n))
+        row, position = np.nonzero(cut)
+        seconds = seconds[cut]
+        old = self.made(seconds, before.take(row), position)
+        new = self.made(seconds, after.take(row), position)
+        again = new.captime > old.captime
+
+        def per_row(values: FloatArray | BoolArray) -> FloatArray:
+            return np.bincount(row, weights=values, minlength=len(config)).astype(np.float64)
+
+        return Repeated(
+            completed=per_row(new.completed).astype(np.int64),
+            low=per_row(new.low - old.low),
+            high=per_row(new.high - old.high),
+            runs=per_row(again).astype(np.int64),
+            seconds={"restart": per_row(new.cost * again), "resume": per_row((new.cost - old.cost) * again)},
+        )
 
     def _raise(self, config: IntArray, level: IntArray) -> None:
         """Raise the captimes of configurations on the prefixes they have now."""
         tally = self.tally
-        for who, to in zip(config, level, strict=True):
-            one, n = np.array([who]), int(tally.n[who])
-            done = self.rerun(one, tally.level[one], np.array([to]), np.array([n]), n)
+        for n in np.unique(tally.n.take(config)).tolist():
+            here = tally.n.take(config) == n
+            who, to = config[here], level[here]
+            done = self.repeat_cut(who, tally.level.take(who), to, n)
             tally.level[who] = to
-            tally.completed[who] = done.cells.completed.sum()
-            tally.utility_low[who] = done.cells.low.sum()
-            tally.utility_high[who] = done.cells.high.sum()
-            tally.runs[who] += done.runs[0]
-            tally.seconds[who] += done.seconds[self.accounting][0]
-            self.book_rerun(one, np.array([n]), np.array([to]), done.seconds)
+            tally.completed[who] += done.completed
+            tally.utility_low[who] += done.low
+            tally.utility_high[who] += done.high
+            tally.runs[who] += done.runs
+            tally.seconds[who] += done.seconds[self.accounting]
+            self.book_rerun(who, np.full(len(who), n), to, done.seconds)
 
     def book_rerun(self, config: IntArray, n: IntArray, level: IntArray, seconds: dict[Accounting, FloatArray]) -> None:
         """Write down that captimes rose, and what either accounting says about it."""
@@ -170,8 +176,8 @@ class Replay:
             self.rerun_seconds[kind] += float(cost.sum())
         self.raises.append((config, n, self.plan.captime(level, n)))
 
-    def _made(self, seconds: FloatArray, level: IntArray, position: IntArray) -> Cells:
-        """These runs, made up to their captimes at that level."""
+    def made(self, seconds: FloatArray, level: IntArray, position: IntArray) -> Cells:
+        """Runs that take so many seconds, made up to their captimes at that level."""
         captime = self.plan.captime(level, position)
         # A table knows nothing of runs beyond its own timeout, and nobody here makes anything up.
         if captime.size and (longest := float(captime.max())) > self.table.limit:
@@ -180,9 +186,9 @@ class Replay:
             )
         completed, low, high = self.plan.settled(seconds, self.utility(seconds), level, position)
         cost = np.minimum(seconds, captime) if self._pays else np.zeros_like(seconds)
-        return Cells(completed, low, high, cost)
+        return Cells(captime, completed, low, high, cost)
 
-    def _seconds(self, config: IntArray, first: int, last: int) -> FloatArray:
+    def seconds(self, config: IntArray, first: int, last: int) -> FloatArray:
         """Recorded runtimes of these configurations on positions first, …, last - 1."""
         length = self.stream.length
         if length is not None and last > length:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.sources.accounting import Accounting
 
 if TYPE_CHECKING:
-    from captime.sources.replay import Accounting, Replay
+    from captime.sources.replay import Replay
 
 # Raised rows are looked up whole, from the start of the stream: so many cells at a time.
 _CELLS_AT_ONCE = 1 << 20
@@ -23,7 +24,7 @@ class _Raise:
     level: IntArray
     completed: IntArray  # runs completed before that round, at the new level
     runs: IntArray
-    seconds: "dict[Accounting, FloatArray]"
+    seconds: dict[Accounting, FloatArray]
 
 
 class Window:
@@ -53,10 +54,16 @@ class Window:
         self._first = first
         self._in_force = level.copy()
         self._raises: list[_Raise] = []
-        cells = replay.cells(config, level, first, first + depth)
+        self._position = np.arange(first, first + depth)
+        self._seconds = replay.seconds(config, first, first + depth)
+        # What the positions before the window come to, at the levels in force.
+        self._completed_before = tally.completed.take(config)
+        self._low_before = tally.utility_low.take(config)
+        self._high_before = tally.utility_high.take(config)
+        cells = replay.made(self._seconds, level[:, None], self._position)
         self.cost: FloatArray = cells.cost
-        self.low = _running(tally.utility_low.take(config), cells.low)
-        self.high = _running(tally.utility_high.take(config), cells.high)
+        self.low = _running(self._low_before, cells.low)
+        self.high = _running(self._high_before, cells.high)
         self._completed = cells.completed
         before = tally.level.take(config)
         if len(rising := np.flatnonzero(level > before)):
@@ -76,18 +83,28 @@ class Window:
             self._replace_some(rows[part], before[part], start[part])
 
     def _replace_some(self, rows: IntArray, before: IntArray, start: IntArray) -> None:
-        replay, first, level = self._replay, self._first, self._in_force[rows]
-        done = replay.rerun(self.config[rows], before, level, first + start, int(self.n[-1]))
-        cells, later = done.cells, np.arange(len(self.n)) >= start[:, None]
-        completed = (cells.completed & (np.arange(int(self.n[-1])) < first + start[:, None])).sum(axis=1)
-        self._completed[rows] = np.where(later, cells.completed[:, first:], self._completed[rows])
-        for sums, ends in ((self.low, cells.low), (self.high, cells.high)):
-            anew = _running(ends[:, :first].sum(axis=1), ends[:, first:])
-            sums[rows] = np.where(later, anew, sums[rows])
-        cost = np.where(later, cells.cost[:, first:], self.cost[rows])
-        cost[np.arange(len(rows)), start] += done.seconds[replay.accounting]
+        replay, config, level = self._replay, self.config[rows], self._in_force[rows]
+        done = replay.repeat_cut(config, before, level, self._first)
+        self._completed_before[rows] += done.completed
+        self._low_before[rows] += done.low
+        self._high_before[rows] += done.high
+        seconds, later = self._seconds[rows], np.arange(len(self.n)) >= start[:, None]
+        old = replay.made(seconds, before[:, None], self._position)
+        new = replay.made(seconds, level[:, None], self._position)
+        again = ~old.completed & ~later & (new.captime > old.captime)
+        costs: dict[Accounting, FloatArray] = {
+            "restart": done.seconds["restart"] + (new.cost * again).sum(axis=1),
+            "resume": done.seconds["resume"] + ((new.cost - old.cost) * again).sum(axis=1),
+        }
+        completed = self._completed_before[rows] + (new.completed & ~later).sum(axis=1)
+        runs = done.runs + again.sum(axis=1)
+        self._raises.append(_Raise(rows, start, level, completed, runs, costs))
+        self._completed[rows] = np.where(later, new.completed, self._completed[rows])
+        self.low[rows] = np.where(later, _running(self._low_before[rows], new.low), self.low[rows])
+        self.high[rows] = np.where(later, _running(self._high_before[rows], new.high), self.high[rows])
+        cost = np.where(later, new.cost, self.cost[rows])
+        cost[np.arange(len(rows)), start] += costs[replay.accounting]
         self.cost[rows] = cost
-        self._raises.append(_Raise(rows, start, level, completed, done.runs, done.seconds))
 
     def book(self, used: IntArray | None = None) -> tuple[FloatArray, IntArray]:
         """Make the runs: the first `used[k]` rounds of the k-th configuration, or all.
