@@ -29,7 +29,7 @@ check: $(VENV)/stamp  ## lint, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md changelog.d
+	$(BIN)/codespell src tests docs benchmarks examples README.md CONTRIBUTING.md CHANGELOG.md changelog.d
 
 unit: $(VENV)/stamp  ## the tests
 	$(BIN)/pytest -n $(WORKERS) -q

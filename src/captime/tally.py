@@ -89,6 +89,10 @@ class Outlook(Protocol):
         """
         ...
 
+    def within_budget(self, used: IntArray) -> bool:
+        """Whether all rounds begin before the CPU budget is spent, if row k takes part in `used[k]` of them."""
+        ...
+
 
 @dataclass(slots=True)
 class Standing:
@@ -102,6 +106,10 @@ class Standing:
 
     def raise_captimes(self, rows: IntArray, after: IntArray) -> None:
         """Nothing follows the only round."""
+
+    def within_budget(self, used: IntArray) -> bool:  # noqa: ARG002 (the only round has begun already)
+        """Yes: it was ordered."""
+        return True
 
 
 def standing(tally: Tally, config: IntArray) -> Standing:

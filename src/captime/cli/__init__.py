@@ -5,14 +5,13 @@ Exit codes: 0 goal reached, 1 our bug, 2 your words (usage, input), 3 stopped ea
 
 import sys
 
-import click
 import typer
 
 from captime.cli.demo import demo_command
 from captime.cli.listing import list_command
 from captime.cli.simulate import simulate_command
 from captime.cli.utility import utility_command
-from captime.errors import CaptimeError
+from captime.errors import CaptimeError, InvariantViolated
 
 app = typer.Typer(
     name="captime",
@@ -45,17 +44,15 @@ def _version(
 def main() -> None:
     """Run a command and end the process with its exit code."""
     try:
-        code = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except click.exceptions.Abort:
-        code = 3
+        # Typer ends the process itself: 0 or a command's own code, 2 for words it does not understand.
+        app()
+    except InvariantViolated as error:
+        typer.echo(f"captime: {error}. This is a bug in captime; please report it.", err=True)
+        sys.exit(1)
     except CaptimeError as error:
         typer.echo(f"captime: {error}", err=True)
-        code = 2
+        sys.exit(2)
     except BrokenPipeError:
         # Somebody closed the pipe (`| head`): nothing to add, and nothing to complain about.
         sys.stderr.close()
-        code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(0)

@@ -82,6 +82,9 @@ class Lockstep:
         self._level: IntArray = np.zeros(problem.n_configs, dtype=np.int64)
         self._certificate = intervals.certificate(0, 1.0 if problem.n_configs > 1 else 0.0)
         self._wants_the_unknowable = False
+        self._available = problem.n_instances
+        if self._available is not None and self._habits.spare_last:
+            self._available -= 1
 
     @property
     def plan(self) -> Plan:
@@ -111,6 +114,8 @@ class Lockstep:
         if self._ends_early(rounds, gone, epsilon, left):
             return None
         used = np.minimum((~gone[:, :-1]).sum(axis=1) + 1, len(outlook.n))
+        if not outlook.within_budget(used):
+            return None
         self.rounds += len(outlook.n)
         config, epsilon = self._certify(outlook, rounds, used, leader, epsilon)
         self._order_next(rounds, gone[:, -1])
@@ -194,6 +199,8 @@ class Lockstep:
         """Whether a round before the last would have ended things, or changed them unseen by this arithmetic."""
         if len(left) == 1:
             return False
+        if self._available is not None and self.rounds + len(left) > self._available:
+            return True
         if bool((epsilon[:-1] <= self.problem.epsilon).any()) or bool((left[:-1] == 1).any()):
             return True
         # Bounds that only tighten keep the eliminated below the bar for ever. Recomputed or crossed ones could bring
@@ -234,8 +241,7 @@ class Lockstep:
             return "single"
         if self._certificate.epsilon <= self.problem.epsilon:
             return "epsilon"
-        available = self.problem.n_instances
-        used_up = available is not None and self.rounds >= available - int(self._habits.spare_last)
+        used_up = self._available is not None and self.rounds >= self._available
         if used_up or self._wants_the_unknowable:
             return "instances"
         return None

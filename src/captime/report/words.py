@@ -80,7 +80,8 @@ _CROSSED = (
 
 def _procedure_line(result: Simulation) -> str:
     options = "".join(f", {name} = {value}" for name, value in result.options.items())
-    return f"{result.procedure}{options}; bound {result.bound}; {result.outcome.rounds:,} decisions"
+    rounds = result.outcome.rounds
+    return f"{result.procedure}{options}; bound {result.bound}; {rounds:,} decision{'s' if rounds != 1 else ''}"
 
 
 def capping_floor(result: Simulation) -> str | None:

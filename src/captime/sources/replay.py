@@ -107,19 +107,13 @@ class Replay:
         Args:
             targets: The order for the first of these rounds.
             depth: Show at most so many rounds.
-            affordable: Show none that begins after so many CPU seconds are spent on these rounds.
+            affordable: CPU seconds left to spend.
         """
         self.raises = []
         first = int(targets.n[0]) - 1
         if self.stream.length is not None:
             depth = min(depth, self.stream.length - first)
-        window = Window(self, targets.config, targets.level, first, depth)
-        if np.isfinite(affordable):
-            spent = np.cumsum(window.cost.sum(axis=0))
-            enough = int(np.searchsorted(spent, affordable)) + 1
-            if enough < depth:
-                window = Window(self, targets.config, targets.level, first, enough)
-        return window
+        return Window(self, targets.config, targets.level, first, depth, affordable=affordable)
 
     def samples(self, config: int) -> tuple[FloatArray, FloatArray]:
         """Low and high ends of that configuration's prefix, one by one."""

@@ -37,6 +37,7 @@ class Window:
             first, as part of that round.
         first: Position of the first round.
         depth: K.
+        affordable: CPU seconds left to spend.
 
     Attributes:
         n: Prefix length after each round, shape (K,).
@@ -45,13 +46,16 @@ class Window:
         cost: CPU seconds of each round, repeated runs included, shape (A, K).
     """
 
-    def __init__(self, replay: "Replay", config: IntArray, level: IntArray, first: int, depth: int) -> None:
+    def __init__(
+        self, replay: "Replay", config: IntArray, level: IntArray, first: int, depth: int, *, affordable: float = np.inf
+    ) -> None:
         tally = replay.tally
         self.config = config
         self.level = level
         self.n: IntArray = np.arange(first + 1, first + depth + 1)
         self._replay = replay
         self._first = first
+        self._affordable = affordable
         self._in_force = level.copy()
         self._raises: list[_Raise] = []
         self._position = np.arange(first, first + depth)
@@ -105,6 +109,13 @@ class Window:
         cost = np.where(later, new.cost, self.cost[rows])
         cost[np.arange(len(rows)), start] += costs[replay.accounting]
         self.cost[rows] = cost
+
+    def within_budget(self, used: IntArray) -> bool:
+        """Whether all rounds begin before the budget is spent, if row k takes part in `used[k]` of them."""
+        if not np.isfinite(self._affordable):
+            return True
+        part = np.arange(len(self.n) - 1) < used[:, None]
+        return float((self.cost[:, :-1] * part).sum()) < self._affordable or len(self.n) == 1
 
     def book(self, used: IntArray | None = None) -> tuple[FloatArray, IntArray]:
         """Make the runs: the first `used[k]` rounds of the k-th configuration, or all.
