@@ -153,3 +153,64 @@ class SingleLookBudget:
     def log_inverse(self, n: IntArray, level: IntArray) -> FloatArray:  # noqa: ARG002 (as above)
         """See the class."""
         return np.full(len(n), math.log(2.0 * self.n_configs / self.delta))
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBudget:
+    """Union over phases too: delta / (constant · phase² · n_configs · n² · rung²) a cell of one phase.
+
+    COUP grows its pool phase by phase and restarts its bounds with each, so a cell is charged once per phase. Four
+    inequalities a cell over all phases, sample sizes and rungs come to 4·(π²/6)³ / 36 = 0.495: with the constant 36 the
+    bounds take half of delta. The other half pays for the pools (`pool_share`).
+    """
+
+    delta: float
+    n_configs: int
+    phase: int
+    events: int = 4
+    constant: Fraction = Fraction(36)
+    _twice_log: _TwiceLog = field(default_factory=_TwiceLog, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+
+    def share(self, n: int, level: int) -> Fraction:
+        """See the class."""
+        return 1 / (self.constant * self.phase**2 * self.n_configs * n**2 * (level + 1) ** 2)
+
+    def log_inverse(self, n: IntArray, level: IntArray) -> FloatArray:
+        """See the class."""
+        whole = math.log(float(self.constant) * self.phase**2 * self.n_configs / self.delta)
+        return self._twice_log(n) + (self._twice_log(level + 1) + whole)
+
+    def pool_share(self) -> float:
+        """The share of delta for a pool of this phase that misses the luckiest gamma: 3 / (π² · phase²), in all 1/2."""
+        return 3.0 / (math.pi * self.phase) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeBoundsBudget:
+    """Union over configurations, sample sizes and rungs of a fixed pool, three inequalities a cell.
+
+    COUP+ bounds a cell by a lower and an upper bound on the mean of the high ends and a lower bound on the share of
+    completed runs. Its authors keep half of delta for configurations that were never drawn and charge n² for a pool
+    that grows: 6·(π²/6)³ = 26.71. In a pool that is fixed beforehand all of delta is there for the bounds and every
+    configuration gets the same share, so 3·(π²/6)² · n_configs = 8.117… · n_configs is enough, and exact.
+    """
+
+    delta: float
+    n_configs: int
+    events: int = 3
+    _twice_log: _TwiceLog = field(default_factory=_TwiceLog, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+
+    def share(self, n: int, level: int) -> Fraction:
+        """See the class."""
+        return 1 / (self.events * SERIES_SQUARED * self.n_configs * n**2 * (level + 1) ** 2)
+
+    def log_inverse(self, n: IntArray, level: IntArray) -> FloatArray:
+        """See the class."""
+        whole = math.log(float(self.events * SERIES_SQUARED) * self.n_configs / self.delta)
+        return self._twice_log(n) + (self._twice_log(level + 1) + whole)

@@ -8,6 +8,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.procedures.protocol import LooksAhead, Procedure
+from captime.procedures.turns import TakesTurns
 from captime.sources.replay import Replay
 from captime.trace import Decisions, Incidents, Trace
 
@@ -98,10 +99,12 @@ class _Lap:
         self._trace = trace
         self._budget = budget
         self._ahead = procedure if isinstance(procedure, LooksAhead) else None
+        self._in_turns = procedure if isinstance(procedure, TakesTurns) else None
         # Freeing one large block tells the C library to keep memory of that size at hand. Otherwise it may hand the
         # arrays of every window back to the system and fetch them again page by page, a third of all time.
         np.empty(_KEPT_AT_HAND, dtype=np.uint8)
         self._depth = 1
+        self._width = 2
 
     def spent(self) -> float:
         """CPU seconds so far."""
@@ -113,7 +116,7 @@ class _Lap:
         before = procedure.candidates.copy()
         if self._ahead is not None:
             made = self._several_rounds(self._ahead)
-        else:
+        elif self._in_turns is None or (made := self._several_turns(self._in_turns)) is None:
             procedure.tell(replay.tally, replay.answer(procedure.ask(slots=1)))
             made = self._one_decision()
         self._incidents(made, before)
@@ -131,6 +134,23 @@ class _Lap:
         self._depth = min(2 * self._depth, max(1, _CELLS_AT_ONCE // len(targets)))
         number = np.arange(first, first + len(seconds))
         return Decisions(number, seconds, runs, progress.config, progress.epsilon, progress.left)
+
+    def _several_turns(self, procedure: TakesTurns) -> Decisions | None:
+        """Turns: show more lanes and longer ones while they are walked; None if the next decision has to come alone."""
+        replay, first = self._replay, self._procedure.rounds + 1
+        due = self._procedure.ask(slots=1)
+        if bool((due.level > replay.tally.level.take(due.config)).any()):
+            return None
+        lanes = replay.lanes(self._procedure.ask(slots=self._width), self._depth, self._budget - self.spent())
+        turns = procedure.tell_turns(lanes)
+        if len(turns) == 0:
+            return None
+        seconds, runs = lanes.book(turns.row)
+        walked = np.bincount(turns.row[turns.row >= 0], minlength=len(lanes.config))
+        self._width = _adapted(self._width, int(np.count_nonzero(walked)), len(replay.tally.n))
+        self._depth = _adapted(self._depth, int(walked.max()), max(1, _CELLS_AT_ONCE // self._width))
+        number = np.arange(first, first + len(turns))
+        return Decisions(number, seconds, runs, turns.config, turns.epsilon, turns.left)
 
     def _one_decision(self) -> Decisions:
         procedure, certificate = self._procedure, self._procedure.certificate()
@@ -150,13 +170,23 @@ class _Lap:
         for config, positions, captime in (*self._replay.raises, eliminated):
             if len(config):
                 place = np.searchsorted(made.round, positions + 1).clip(max=len(made.round) - 1)
+                if self._in_turns is not None:
+                    place[:] = len(made.round) - 1  # whoever takes turns stops to look when something happens
                 happened = Incidents(made.round[place], made.seconds[place], config, captime)
                 self._trace.happened.append(happened)
 
 
+def _adapted(shown: int, walked: int, most: int) -> int:
+    """How many to show next time: twice as many if all were needed, half if most were not."""
+    if walked >= shown:
+        return min(2 * shown, most)
+    return max(1, shown // 2) if 4 * walked < shown else min(shown, most)
+
+
 def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -> Outcome:
     tally = replay.tally
-    started = np.maximum(tally.n, 1)
+    seen = tally.n - tally.skipped
+    started = np.maximum(seen, 1)
     intervals = getattr(procedure, "intervals", None)
     return Outcome(
         certificate=procedure.certificate(),
@@ -166,7 +196,7 @@ def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -
         seconds=tally.seconds.copy(),
         rerun_seconds={str(kind): cost for kind, cost in replay.rerun_seconds.items()},
         runs=tally.runs.copy(),
-        samples=tally.n.copy(),
+        samples=seen,
         captimes=replay.plan.captime(tally.level, started - 1),
         capping=(tally.utility_high - tally.utility_low) / started,
         crossed=0 if intervals is None else int(intervals.crossed.sum()),

@@ -60,7 +60,7 @@ class Intervals:
         """The ends after each of several rounds, shape (A, K). Nothing is kept yet: see `keep`.
 
         Args:
-            n: Prefix lengths, shape (K,).
+            n: Prefix lengths, shape (K,) in lockstep, (A, K) if everyone stands elsewhere.
             level: Captime levels, shape (A,).
             low: Sums of the low ends, shape (A, K).
             high: Sums of the high ends, shape (A, K).
@@ -77,7 +77,7 @@ class Intervals:
         if self.running:
             np.maximum(lower[:, 0], start[0], out=lower[:, 0])
             np.minimum(upper[:, 0], start[1], out=upper[:, 0])
-            if len(n) > 1:
+            if lower.shape[1] > 1:
                 np.maximum.accumulate(lower, axis=1, out=lower)
                 np.minimum.accumulate(upper, axis=1, out=upper)
         else:

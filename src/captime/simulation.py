@@ -136,6 +136,7 @@ def simulate(
         captime_first=captime_first,
         captime_limit=source.limit,
         n_instances=stream.length,
+        seed=seed,
         known_runtimes=_truth(source, stream),
     )
     made = build_procedure(procedure, PROCEDURES, problem, options or {})

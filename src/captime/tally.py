@@ -12,8 +12,8 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 
-Samples = Callable[[int], tuple[FloatArray, FloatArray]]
-"""`samples(config)`: the low and the high ends of that configuration's prefix, one by one."""
+Samples = Callable[[int, int, int], tuple[FloatArray, FloatArray]]
+"""`samples(config, first, last)`: low and high ends of that configuration on positions first, …, last - 1."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,9 @@ class Tally:
 
     Attributes:
         level: Level of the captime plan in force.
-        n: Length of the prefix.
+        n: Length of the prefix, skipped positions included.
+        settled: Length of the prefix in which every run is settled at that level (always n in a replay).
+        skipped: Positions of the prefix that were skipped for ever.
         open: Runs of the prefix that are not settled at that level (always 0 in a replay).
         completed: Runs of the prefix that ended before their captime.
         utility_low: Sum of the low ends of the scores.
@@ -34,6 +36,8 @@ class Tally:
 
     level: IntArray
     n: IntArray
+    settled: IntArray
+    skipped: IntArray
     open: IntArray
     completed: IntArray
     utility_low: FloatArray
@@ -49,9 +53,12 @@ def blank_tally(n_configs: int, samples: Samples) -> Tally:
     def zeros() -> IntArray:
         return np.zeros(n_configs, dtype=np.int64)
 
+    n = zeros()
     return Tally(
         level=zeros(),
-        n=zeros(),
+        n=n,
+        settled=n,  # the same array: a replay settles whatever it answers; a live tally has one of its own
+        skipped=zeros(),
         open=zeros(),
         completed=zeros(),
         utility_low=np.zeros(n_configs),

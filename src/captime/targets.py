@@ -19,11 +19,14 @@ class Targets:
         config: Configuration indices, each at most once.
         n: How many positions of the stream, counted from its start. Only ever grows for a configuration.
         level: Level of the captime plan. Only ever grows for a configuration.
+        first: Positions below it that a configuration has not run yet are skipped for ever; None skips nothing. Whether
+            a position is skipped must not depend on anything seen on it or after it.
     """
 
     config: IntArray
     n: IntArray
     level: IntArray
+    first: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.config)

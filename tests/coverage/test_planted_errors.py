@@ -37,7 +37,7 @@ class WithoutTheCappingTerm(Ladder):
     ) -> tuple[BoolArray, FloatArray, FloatArray]:
         """Low ends are high ends."""
         completed, _, high = super().settled(seconds, worth, level, position)
-        return completed, high, high
+        return completed, high.copy(), high
 
 
 class CapAsFinish(Ladder):
@@ -45,14 +45,14 @@ class CapAsFinish(Ladder):
 
     def completes(self, seconds: FloatArray, level: IntArray, position: IntArray) -> BoolArray:
         """Always."""
-        return np.broadcast_to(np.bool_(True), np.broadcast_shapes(seconds.shape, level.shape))
+        return np.ones(np.broadcast_shapes(seconds.shape, level.shape), dtype=np.bool_)
 
     def settled(
         self, seconds: FloatArray, worth: FloatArray, level: IntArray, position: IntArray
     ) -> tuple[BoolArray, FloatArray, FloatArray]:
         """The worth of having finished by the captime."""
         seen = self.utility(np.minimum(seconds, self.rungs.take(level)))
-        return self.completes(seconds, level, position), seen, seen
+        return self.completes(seconds, level, position), seen.copy(), seen
 
 
 class CrashAsZero(Ladder):

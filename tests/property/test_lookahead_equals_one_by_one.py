@@ -21,7 +21,8 @@ from captime.certificate import Certificate
 from captime.drive import Outcome, drive
 from captime.plans import Plan
 from captime.procedures import PROCEDURES, Problem, Procedure
-from captime.sources.replay import Accounting, Replay
+from captime.sources.accounting import Accounting
+from captime.sources.replay import Replay
 from captime.sources.sampling import stream_of
 from captime.tally import Tally
 from captime.targets import Targets
@@ -29,7 +30,7 @@ from captime.trace import Incident
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, table_of
 
-steady = settings(derandomize=True, deadline=None, max_examples=80)
+steady = settings(derandomize=True, deadline=None, max_examples=60)
 
 plain_up: Callable[..., Any] = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "plain_loop.py"))[
     "plain_up"
@@ -195,7 +196,7 @@ def assert_same_story(one: Outcome, other: Outcome) -> None:
         np.testing.assert_array_equal(getattr(ours, counted), getattr(theirs, counted), err_msg=counted)
     np.testing.assert_allclose(ours.epsilon, theirs.epsilon, rtol=0, atol=1e-12)
     np.testing.assert_allclose(ours.seconds, theirs.seconds, rtol=1e-12, atol=1e-12)
-    assert [_event(each) for each in one.trace.incidents] == [_event(each) for each in other.trace.incidents]
+    assert [_event(each) for each in one.trace.incidents()] == [_event(each) for each in other.trace.incidents()]
 
 
 def _event(incident: Incident) -> tuple[str, int, int, float | None]:
@@ -274,7 +275,7 @@ def paid_run_by_run(question: Question, outcome: Outcome) -> tuple[dict[str, flo
     elif "as-published" in question.options.values():
         first = 1.0
     raised: dict[int, list[tuple[int, float]]] = {config: [] for config in range(table.n_configs)}
-    for incident in outcome.trace.incidents:
+    for incident in outcome.trace.incidents():
         if incident.captime is not None:
             raised[incident.config].append((incident.round, incident.captime))
     costs, executions = {"restart": 0.0, "resume": 0.0}, 0
@@ -332,5 +333,5 @@ def test_up_decides_like_the_textbook_loop(question: Question) -> None:
     assert ours.captimes.tolist() == plain.captimes
     assert int(ours.runs.sum()) == plain.runs
     assert float(ours.seconds.sum()) == pytest.approx(plain.seconds, rel=1e-9)
-    gone = [(each.round, each.config) for each in ours.trace.incidents if each.kind == "eliminated"]
+    gone = [(each.round, each.config) for each in ours.trace.incidents() if each.kind == "eliminated"]
     assert gone == sorted(plain.eliminations)

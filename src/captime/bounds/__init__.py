@@ -1,13 +1,52 @@
 """The family of bounds: from sums (or samples) of scores to an interval for their mean.
 
-One file per member; this door says what a member looks like and who is a member.
+One file per member; this door says what a member looks like and who is a member. `Declared.needs` says what a member is
+computed from and so which of the protocols it fits; `check_fit` refuses a bound that a procedure may not use.
 """
 
-from captime.bounds.hoeffding import Hoeffding, hoeffding_radius
-from captime.bounds.protocol import Bound
+from typing import Any
 
-BOUNDS: dict[str, type[Bound]] = {
+from captime.bounds.binned_mixture import BinnedMixture
+from captime.bounds.dkw import Dkw
+from captime.bounds.empirical_bernstein import EmpiricalBernstein
+from captime.bounds.fan import Fan
+from captime.bounds.fit import Use, check_fit, misfits
+from captime.bounds.hoeffding import Hoeffding, hoeffding_radius
+from captime.bounds.kl import Kl, KlSequence
+from captime.bounds.mixture import Mixture
+from captime.bounds.moments import Moments
+from captime.bounds.paired_mixture import PairedMixture
+from captime.bounds.plug_in_betting import PlugInBernstein, PlugInBetting
+from captime.bounds.protocol import Bound, Declared, MomentBound, SampleBound
+from captime.bounds.regret import RegretBetting
+
+# Members of different `needs` are called differently, so no one protocol has them all; `Declared` is what they share.
+BOUNDS: dict[str, type[Any]] = {
     "hoeffding": Hoeffding,
+    "kl": Kl,
+    "kl-sequence": KlSequence,
+    "empirical-bernstein": EmpiricalBernstein,
+    "plug-in-bernstein": PlugInBernstein,
+    "plug-in-betting": PlugInBetting,
+    "mixture": Mixture,
+    "mixture-regret": RegretBetting,
+    "mixture-moments": Fan,
+    "mixture-bins": BinnedMixture,
+    "mixture-pairs": PairedMixture,
+    "dkw": Dkw,
 }
 
-__all__ = ["BOUNDS", "Bound", "Hoeffding", "hoeffding_radius"]
+__all__ = [
+    "BOUNDS",
+    "Bound",
+    "Declared",
+    "Hoeffding",
+    "Mixture",
+    "MomentBound",
+    "Moments",
+    "SampleBound",
+    "Use",
+    "check_fit",
+    "hoeffding_radius",
+    "misfits",
+]

@@ -23,6 +23,7 @@ class Hoeffding:
 
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = False
+    needs: ClassVar[str] = "sums"
     summary: ClassVar[str] = "the paper's bound: sums only, one radius per (n, captime level), paid by a union"
 
     def __call__(

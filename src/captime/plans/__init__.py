@@ -6,5 +6,6 @@ captime: that happens here, once per plan, with the strict `<` that defines "com
 
 from captime.plans.ladder import Ladder
 from captime.plans.protocol import Plan
+from captime.plans.random_captimes import RandomCaptimes, Schedule
 
-__all__ = ["Ladder", "Plan"]
+__all__ = ["Ladder", "Plan", "RandomCaptimes", "Schedule"]

@@ -10,12 +10,14 @@ from captime.procedures.naive import Naive
 from captime.procedures.oracle import oracle
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Procedure
+from captime.procedures.race import Race
 from captime.procedures.up import up
 from captime.procedures.verification import Verification
 
 PROCEDURES: dict[str, Callable[..., Procedure]] = {
     "naive": Naive,
     "oracle": oracle,
+    "race": Race,
     "up": up,
     "verification": Verification,
 }

@@ -11,6 +11,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import InvariantViolated
 from captime.plans.protocol import Plan
 from captime.sources.accounting import Accounting
+from captime.sources.lanes import ReplayedLanes
 from captime.sources.sampling import Stream
 from captime.sources.table import RuntimeTable
 from captime.sources.window import Window
@@ -90,6 +91,8 @@ class Replay:
     def answer(self, targets: Targets) -> IntArray:
         """Bring the tally to the orders; return the configurations it changed."""
         self.raises = []
+        if targets.first is not None:
+            self._skip(targets.config, targets.first)
         rising = targets.level > self.tally.level.take(targets.config)
         if rising.any():
             self._raise(targets.config[rising], targets.level[rising])
@@ -115,11 +118,22 @@ class Replay:
             depth = min(depth, self.stream.length - first)
         return Window(self, targets.config, targets.level, first, depth, affordable=affordable)
 
-    def samples(self, config: int) -> tuple[FloatArray, FloatArray]:
-        """Low and high ends of that configuration's prefix, one by one."""
+    def lanes(self, targets: Targets, depth: int, affordable: float = np.inf) -> ReplayedLanes:
+        """The next positions of some configurations, each from where it stands; see `ReplayedLanes.book`."""
+        self.raises = []
+        return ReplayedLanes(self, targets, depth, affordable)
+
+    def samples(self, config: int, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """Low and high ends of that configuration on positions first, …, last - 1."""
         which = np.array([config])
-        cells = self.cells(which, self.tally.level.take(which), 0, int(self.tally.n[config]))
+        cells = self.cells(which, self.tally.level.take(which), first, last)
         return cells.low[0], cells.high[0]
+
+    def _skip(self, config: IntArray, first: IntArray) -> None:
+        """These configurations never run the positions from where they are up to `first`."""
+        gap = np.maximum(first - self.tally.n.take(config), 0)
+        self.tally.skipped[config] += gap
+        self.tally.n[config] += gap
 
     def cells(self, config: IntArray, level: IntArray, first: int, last: int) -> Cells:
         """All configurations on positions first, …, last - 1, each at its level."""
@@ -191,4 +205,10 @@ class Replay:
         if len(rows) and rows[-1] - rows[0] == last - first - 1 and bool((np.diff(rows) == 1).all()):
             return self.table.seconds[config, rows[0] : rows[-1] + 1]
         # Flat indices: NumPy takes them several times faster than pairs.
+        return self.table.seconds.ravel().take(config[:, None] * self.table.n_instances + rows)
+
+    def seconds_at(self, config: IntArray, position: IntArray) -> FloatArray:
+        """Recorded runtimes of each configuration on its own row of positions, shape (A, K)."""
+        first = int(position.min())
+        rows = self.stream.rows(first, int(position.max()) + 1).take(position - first)
         return self.table.seconds.ravel().take(config[:, None] * self.table.n_instances + rows)

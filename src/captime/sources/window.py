@@ -66,8 +66,8 @@ class Window:
         self._high_before = tally.utility_high.take(config)
         cells = replay.made(self._seconds, level[:, None], self._position)
         self.cost: FloatArray = cells.cost
-        self.low = _running(self._low_before, cells.low)
-        self.high = _running(self._high_before, cells.high)
+        self.low = running_sums(self._low_before, cells.low)
+        self.high = running_sums(self._high_before, cells.high)
         self._completed = cells.completed
         before = tally.level.take(config)
         if len(rising := np.flatnonzero(level > before)):
@@ -104,8 +104,8 @@ class Window:
         runs = done.runs + again.sum(axis=1)
         self._raises.append(_Raise(rows, start, level, completed, runs, costs))
         self._completed[rows] = np.where(later, new.completed, self._completed[rows])
-        self.low[rows] = np.where(later, _running(self._low_before[rows], new.low), self.low[rows])
-        self.high[rows] = np.where(later, _running(self._high_before[rows], new.high), self.high[rows])
+        self.low[rows] = np.where(later, running_sums(self._low_before[rows], new.low), self.low[rows])
+        self.high[rows] = np.where(later, running_sums(self._high_before[rows], new.high), self.high[rows])
         cost = np.where(later, new.cost, self.cost[rows])
         cost[np.arange(len(rows)), start] += costs[replay.accounting]
         self.cost[rows] = cost
@@ -170,7 +170,7 @@ class Window:
         self._replay.book_rerun(config, self._first + start, event.level[took_part], seconds)
 
 
-def _running(start: FloatArray, steps: FloatArray) -> FloatArray:
+def running_sums(start: FloatArray, steps: FloatArray) -> FloatArray:
     """The start plus the steps one after the other, along each row, added in the order in which runs are made.
 
     Uses up the steps: they are sums afterwards.

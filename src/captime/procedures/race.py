@@ -1,0 +1,317 @@
+"""The race: captime's own engine. Random captimes, a leader, and challengers cleared one by one.
+
+Why it is valid, in short (docs/random-captimes.md has the proofs): every score is an unbiased sample of a configuration's
+utility; bounds are betting bounds that hold at all times at once; a wrong certificate needs one of three kinds of events
+about the one best configuration i* (its upper bound fails; the leader's lower bound fails; the duel of the leader with i*
+fails), and delta pays for these three. How the race schedules its runs touches only its cost.
+"""
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.errors import ScenarioError
+from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.procedures.problem import Problem
+from captime.procedures.scoreboard import Duels, Scoreboard
+from captime.procedures.warm_start import WarmStart
+from captime.tally import Tally
+from captime.targets import Targets, no_targets
+
+Mode = Literal["selection", "simultaneous"]
+
+# Shares of delta: upper bound of the best configuration, duels, lower bounds, and the upper end of the interval shown.
+_UPPER, _PAIRED, _LOWER, _SHOWN = 0.43, 0.43, 0.1, 0.04
+# With an unknown or tiny goal, captimes and margins are made for this epsilon.
+_SMALLEST_EPSILON = 0.005
+# One challenger at a time once fewer than so many are left; before, a share of them, because all of them need runs anyway.
+_ONE_IN = 16
+
+
+class Race:
+    """Random captimes, paired duels with the leader, upper bounds without a union: the default.
+
+    Args:
+        problem: The question.
+        boost: B of the random captimes: at least 1; larger lets more runs finish and costs more time a run.
+        mode: What delta covers. `selection`: that the recommended configuration is within epsilon of the best, at all times.
+            `simultaneous`: that every interval holds too.
+        paired: Also compare with the leader on the same instances.
+        first_runs: Positions everyone runs in the first round of the warm start.
+        growth: How much of its past a configuration repeats at a time.
+        leader_share: Give the leader at least this share of all CPU time while that still narrows its interval.
+        truncation: Stop runs where u has fallen to this share of epsilon.
+
+    Attributes:
+        leader: The recommended configuration.
+        lower: Lower bounds, leaders' only.
+        upper: Upper bounds.
+    """
+
+    bound = "mixture"
+    pays = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        boost: float = 1.25,
+        mode: Mode = "selection",
+        paired: bool = True,
+        first_runs: int = 4,
+        growth: float = 0.1,
+        leader_share: float = 0.15,
+        truncation: float = 0.1,
+    ) -> None:
+        _check(boost, mode, first_runs, growth, truncation)
+        n_configs = problem.n_configs
+        self.problem = problem
+        self.mode = mode
+        self.rounds = 0
+        self.leader = 0
+        self.candidates: BoolArray = np.ones(n_configs, dtype=np.bool_)
+        self.lower: FloatArray = np.zeros(n_configs)
+        self.upper: FloatArray = np.ones(n_configs)
+        self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
+        longest = min(problem.captime_top, float(problem.utility.inverse(np.array(truncation * self._aim))))
+        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(longest))
+        self._paired = paired
+        self._growth = growth
+        self._leader_share = leader_share
+        self._board = Scoreboard(n_configs, 1.0 / boost)
+        self._duels = Duels(n_configs, _margins(self._aim))
+        self._warm = WarmStart(n_configs, first_runs, 2, problem.n_instances)
+        self._start: int | None = None
+        self._log_rank: FloatArray = np.zeros(n_configs)
+        self._margin: FloatArray = np.ones(n_configs)
+        self._known: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._seconds: FloatArray = np.zeros(n_configs)
+        self._challenger: int | None = None
+        self._best: Certificate | None = None
+        if n_configs == 1:
+            self._begin(np.array([0]))
+
+    # ------------------------------------------------------------------ what to learn next
+
+    def ask(self, slots: int) -> Targets:
+        """The next runs: everyone's in the warm start, then leader and most promising challengers."""
+        if self.finished() is not None:
+            return no_targets()
+        if self._start is None:
+            waiting = self._warm.alive[self._ordered[self._warm.alive] < self._warm.positions]
+            return self._order(waiting, np.full(len(waiting), self._warm.positions))
+        wanted = self._wanted(slots)
+        config = np.array([config for config, _ in wanted], dtype=np.int64)
+        return self._order(config, np.array([n for _, n in wanted], dtype=np.int64))
+
+    def _order(self, config: IntArray, n: IntArray) -> Targets:
+        if self.problem.n_instances is not None:
+            n = np.minimum(n, self.problem.n_instances)
+        more = n > self._ordered[config]
+        config, n = config[more], n[more]
+        self._ordered[config] = n
+        first = None if self._start is None else np.full(len(config), self._start)
+        return Targets(config, n, np.zeros(len(config), dtype=np.int64), first)
+
+    def _wanted(self, slots: int) -> list[tuple[int, int]]:
+        """Configurations and prefix lengths, the leader first where it has to stay ahead."""
+        epsilon = self._epsilons()
+        rivals = np.flatnonzero((epsilon > self.problem.epsilon) & (self._ordered == self._known))
+        rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
+        leader_free = self._ordered[self.leader] == self._known[self.leader]
+        if leader_free and self._leader_pays(len(rivals)):
+            return [(self.leader, self._next(self.leader))]
+        most = max(1, min(slots, math.ceil(len(rivals) / _ONE_IN)))
+        wanted = [(int(config), self._next(int(config))) for config in rivals[:most]]
+        ahead = max((n for _, n in wanted), default=0)
+        if leader_free and self._ordered[self.leader] < ahead:
+            wanted.insert(0, (self.leader, max(ahead, self._next(self.leader))))
+        return wanted
+
+    def _next(self, config: int) -> int:
+        """Where this configuration's prefix should end next."""
+        start = self._start or 0
+        have = max(int(self._ordered[config]), start)
+        return have + max(1, int(self._growth * (have - start)))
+
+    def _leader_pays(self, rivals: int) -> bool:
+        """Whether a second spent on the leader narrows the rest more than one spent on a challenger."""
+        if rivals < 2 or not self._board.count[self.leader]:
+            return False
+        slack = self._board.mean(self.leader) - self.lower[self.leader]
+        spent = float(self._seconds.sum())
+        return slack > 0.125 * self._aim and self._seconds[self.leader] < self._leader_share * spent
+
+    # ------------------------------------------------------------------ what became known
+
+    def tell(self, tally: Tally, changed: IntArray) -> None:
+        """Take in new scores, judge the warm start, change the leader, renew the certificate."""
+        self._seconds = tally.seconds
+        fresh = [int(config) for config in changed if tally.settled[config] > self._known[config]]
+        for config in fresh:
+            self._take_in(tally, config)
+        if not fresh:
+            return
+        self.rounds += 1
+        if self._start is None:
+            self._judge_warm_start(tally)
+        else:
+            self._tighten(np.array(fresh))
+            self._consider_leaders(fresh)
+        self._certify()
+
+    def _take_in(self, tally: Tally, config: int) -> None:
+        first, last = int(self._known[config]), int(tally.settled[config])
+        if self._start is not None:
+            first = max(first, self._start)
+        low, high = tally.samples(config, first, last)
+        self._board.add(config, low, high, race=self._start is not None)
+        self._known[config] = last
+
+    def _judge_warm_start(self, tally: Tally) -> None:
+        if (self._known[self._warm.alive] < self._warm.positions).any():
+            return
+        ranking = self._warm.judge(tally.utility_low)
+        if ranking is not None:
+            self._begin(ranking)
+
+    def _begin(self, ranking: IntArray) -> None:
+        """The prior is fixed, the race begins: lower bounds and duels use only what comes from here on."""
+        n_configs = len(ranking)
+        self._start = self._warm.positions
+        self.leader = int(ranking[0])
+        if self.mode == "selection":
+            # π of rank r is 1 / ((r + 1)(r + 2)); they sum to 1.
+            rank = np.arange(n_configs, dtype=np.float64)
+            self._log_rank[ranking] = np.log((rank + 1.0) * (rank + 2.0))
+        else:
+            self._log_rank[:] = math.log(n_configs)
+        self._known = np.maximum(self._known, self._start)
+        self._ordered = np.maximum(self._ordered, self._start)
+        everyone = np.arange(n_configs)
+        self.upper = np.minimum(self.upper, self._board.upper(everyone, self._log_upper(everyone)))
+
+    def _log_upper(self, config: IntArray) -> FloatArray:
+        """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
+        union = 0.0 if self.mode == "selection" else math.log(self.problem.n_configs)
+        return np.full(len(config), union - math.log(_UPPER * self.problem.delta))
+
+    def _log_by_rank(self, share: float, config: IntArray) -> FloatArray:
+        return self._log_rank[config] - math.log(share * self.problem.delta)
+
+    def _tighten(self, fresh: IntArray) -> None:
+        """Bounds of those with new scores, and their duels with the leader."""
+        self.upper[fresh] = np.minimum(self.upper[fresh], self._board.upper(fresh, self._log_upper(fresh)))
+        in_lead = fresh[fresh == self.leader] if self.mode == "selection" else fresh
+        self._raise_lower(in_lead)
+        if self._paired:
+            self._fight()
+
+    def _raise_lower(self, config: IntArray) -> None:
+        if len(config):
+            bound = self._board.lower(config, self._log_by_rank(_LOWER, config))
+            self.lower[config] = np.maximum(self.lower[config], bound)
+
+    def _fight(self) -> None:
+        """Duels on positions that leader and challengers have in common since the last time."""
+        fought = self._duels.catch_up(self._board, self.leader)
+        if len(fought):
+            level = float(self._log_by_rank(_PAIRED, np.array([self.leader]))[0])
+            self._margin[fought] = np.minimum(self._margin[fought], self._duels.margins(fought, level))
+
+    def _consider_leaders(self, fresh: list[int]) -> None:
+        """A challenger that clearly beats the leader on their common positions takes over; validity does not care."""
+        for config in fresh:
+            n = int(min(self._board.count[config], self._board.count[self.leader]))
+            if config == self.leader or n < 8:
+                continue
+            ahead = self._board.low(config, 0, n) - self._board.low(self.leader, 0, n)
+            # Ahead by more than half of epsilon, and by more than two standard errors.
+            if ahead.mean() > 0.5 * self._aim and ahead.sum() > 2.0 * math.sqrt(float(ahead @ ahead)):
+                self._crown(config)
+
+    def _crown(self, config: int) -> None:
+        """Clearing belongs to one leader: everyone is cleared afresh."""
+        self.leader = config
+        self._margin[:] = 1.0
+        self._duels.restart()
+        self._raise_lower(np.array([config]))
+        if self._paired:
+            self._fight()
+
+    # ------------------------------------------------------------------ what is certain
+
+    def _epsilons(self) -> FloatArray:
+        """By how much each configuration may be better than the leader, by own bounds or by duel."""
+        epsilon = np.minimum(np.maximum(self.upper - self.lower[self.leader], 0.0), self._margin)
+        epsilon[self.leader] = 0.0
+        return epsilon
+
+    def _certify(self) -> None:
+        epsilon = self._epsilons()
+        self.candidates = epsilon > self.problem.epsilon
+        self.candidates[self.leader] = True
+        worst = int(epsilon.argmax())
+        if self._best is None or epsilon[worst] <= self._best.epsilon:
+            self._challenger = worst
+            self._best = self._statement(float(epsilon[worst]))
+
+    def _statement(self, epsilon: float) -> Certificate:
+        leader = np.array([self.leader])
+        shown = float(self._board.upper(leader, self._log_by_rank(_SHOWN, leader))[0])
+        low = float(self.lower[self.leader])
+        return Certificate(
+            config=self.leader,
+            epsilon=min(1.0, epsilon),
+            delta=self.problem.delta,
+            n_configs=self.problem.n_configs,
+            utility_low=low,
+            utility_high=max(low, shown),
+        )
+
+    def certificate(self) -> Certificate:
+        """The best statement so far; a leader is always named, with epsilon 1 before anything is shown."""
+        if self._best is None:
+            return self._statement(1.0 if self.problem.n_configs > 1 else 0.0)
+        return self._best
+
+    def finished(self) -> str | None:
+        """See the protocol."""
+        if self.problem.n_configs == 1:
+            return "single"
+        if self._best is not None and self._best.epsilon <= self.problem.epsilon:
+            return "epsilon"
+        return "instances" if self._used_up() else None
+
+    def _used_up(self) -> bool:
+        available = self.problem.n_instances
+        if available is None or self._start is None:
+            return False
+        rivals = self._epsilons() > self.problem.epsilon
+        rivals[self.leader] = True
+        return bool((self._ordered[rivals] >= available).all())
+
+
+def _margins(aim: float) -> FloatArray:
+    """The epsilons at which duels are weighed: the goal itself, and ever coarser steps above it."""
+    margins = [aim]
+    while margins[-1] < 0.9:
+        margins.append(1.12 * margins[-1] + 0.002)
+    return np.array([margin for margin in margins if margin < 0.95])
+
+
+def _check(boost: float, mode: str, first_runs: int, growth: float, truncation: float) -> None:
+    if not 1.0 <= boost <= 100.0:
+        raise ScenarioError(f"boost is {boost!r}, but it has to be between 1 and 100; 1.25 is a good choice")
+    if mode not in get_args(Mode):
+        raise ScenarioError(f"race has no mode {mode!r}; there are {', '.join(get_args(Mode))}")
+    if first_runs < 1:
+        raise ScenarioError(f"first_runs is {first_runs}, but everyone has to run at least once")
+    if not 0.0 < growth <= 10.0:
+        raise ScenarioError(f"growth is {growth!r}, but it has to be a positive share, such as 0.1")
+    if not 0.0 < truncation < 1.0:
+        raise ScenarioError(f"truncation is {truncation!r}, but it has to be between 0 and 1, such as 0.1")
