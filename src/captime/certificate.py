@@ -1,6 +1,7 @@
 """What the user takes home: one configuration, and how sure one can be that none is better by much."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,10 @@ class Certificate:
         utility_low: Lower bound on the expected utility of `config`.
         utility_high: Upper bound on it.
         gamma: In infinite spaces, the share of luckiest configurations left out of the comparison.
+        challenger: Who holds epsilon up: the configuration that could still be better by as much; None if nobody.
+        mode: What delta covers. `simultaneous`: every interval of every configuration, hence the recommendation.
+            `selection`: the recommendation and its own interval, but not the upper bounds of all others at once.
+        shares: How delta is spent, as (kind of statement, share of delta).
     """
 
     config: int
@@ -26,3 +31,6 @@ class Certificate:
     utility_low: float
     utility_high: float
     gamma: float | None = None
+    challenger: int | None = None
+    mode: Literal["selection", "simultaneous"] = "simultaneous"
+    shares: tuple[tuple[str, float], ...] = (("intervals", 1.0),)

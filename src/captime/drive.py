@@ -10,6 +10,7 @@ from captime.certificate import Certificate
 from captime.procedures.protocol import LooksAhead, Procedure
 from captime.procedures.turns import TakesTurns
 from captime.sources.replay import Replay
+from captime.targets import Targets
 from captime.trace import Decisions, Incidents, Trace
 
 Observer = Callable[[Procedure, Replay], None]
@@ -116,9 +117,12 @@ class _Lap:
         before = procedure.candidates.copy()
         if self._ahead is not None:
             made = self._several_rounds(self._ahead)
-        elif self._in_turns is None or (made := self._several_turns(self._in_turns)) is None:
-            procedure.tell(replay.tally, replay.answer(procedure.ask(slots=1)))
-            made = self._one_decision()
+        else:
+            due = procedure.ask(slots=1)
+            several = None if self._in_turns is None else self._several_turns(self._in_turns, due)
+            if several is None:
+                procedure.tell(replay.tally, replay.answer(due))
+            made = several or self._one_decision()
         self._incidents(made, before)
         self._trace.blocks.append(made)
 
@@ -135,10 +139,9 @@ class _Lap:
         number = np.arange(first, first + len(seconds))
         return Decisions(number, seconds, runs, progress.config, progress.epsilon, progress.left)
 
-    def _several_turns(self, procedure: TakesTurns) -> Decisions | None:
+    def _several_turns(self, procedure: TakesTurns, due: Targets) -> Decisions | None:
         """Turns: show more lanes and longer ones while they are walked; None if the next decision has to come alone."""
         replay, first = self._replay, self._procedure.rounds + 1
-        due = self._procedure.ask(slots=1)
         if bool((due.level > replay.tally.level.take(due.config)).any()):
             return None
         lanes = replay.lanes(self._procedure.ask(slots=self._width), self._depth, self._budget - self.spent())

@@ -30,6 +30,7 @@ class Simulation:
         procedure: Name of the procedure.
         options: Its options, as given.
         bound: Name of the bound it used.
+        repeats: Whether cut runs are made again with longer captimes, which needs programs that repeat themselves.
         delta: Allowed probability of a wrong certificate.
         epsilon: Goal.
         sampling: How instances were drawn from the table.
@@ -44,6 +45,7 @@ class Simulation:
     procedure: str
     options: Mapping[str, object]
     bound: str
+    repeats: bool
     delta: float
     epsilon: float
     sampling: str
@@ -81,7 +83,7 @@ def simulate(
     source: RuntimeTable | str | PathLike[str],
     *,
     utility: Utility | str,
-    procedure: str = "up",
+    procedure: str = "race",
     delta: float = 0.1,
     epsilon: float = 0.1,
     captime_first: float = 1.0,
@@ -148,6 +150,7 @@ def simulate(
         procedure=procedure,
         options=dict(options or {}),
         bound=made.bound,
+        repeats=made.plan.repeats,
         delta=delta,
         epsilon=epsilon,
         sampling=sampling,

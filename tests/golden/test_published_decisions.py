@@ -54,6 +54,7 @@ def test_up_decides_like_the_published_code(
     result = simulate(
         table(name),
         utility=utility,
+        procedure="up",
         delta=RECORDED[name]["delta"],
         epsilon=float(path[0]),
         sampling="given",

@@ -153,9 +153,9 @@ def questions(draw: st.DrawFn, variants: list[tuple[str, dict[str, object]]] = V
     """Small tables of continuous runtimes, or of runtimes on captimes with many ties."""
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
-    n_configs, n_instances = draw(st.integers(1, 7)), draw(st.integers(1, 260))
+    n_configs, n_instances = draw(st.sampled_from([2, 3, 5, 8, 1])), draw(st.sampled_from([400, 150, 40, 2, 1]))
     procedure, options = draw(st.sampled_from(variants))
-    sampling = draw(st.sampled_from(["shuffle", "given", "replace"]))
+    sampling = draw(st.sampled_from(["given", "shuffle", "replace"]))
     exact = draw(st.booleans())
     if exact:
         weight = rng.dirichlet(np.full(len(EXACT_RUNTIMES), draw(st.sampled_from([0.1, 1.0]))), size=n_configs)
@@ -163,8 +163,11 @@ def questions(draw: st.DrawFn, variants: list[tuple[str, dict[str, object]]] = V
         known = np.maximum(EXACT_RUNTIMES, 0.25) if sampling == "replace" else EXACT_RUNTIMES
         seconds = np.array([rng.choice(known, size=n_instances, p=row) for row in weight])
     else:
-        speed = rng.normal(scale=draw(st.sampled_from([0.3, 2.0])), size=(n_configs, 1))
+        speed = rng.normal(scale=draw(st.sampled_from([3.0, 0.3])), size=(n_configs, 1))
         seconds = np.exp(speed + rng.normal(scale=draw(st.sampled_from([0.5, 2.0])), size=(n_configs, n_instances)))
+    if draw(st.integers(0, 3)) == 0:
+        # From easy to hard: no honest stream, but one on which bounds contradict each other and the books still agree.
+        seconds = np.sort(seconds, axis=1)
     endless = sampling == "replace"
     assume(not (endless and procedure == "oracle"))
     return Question(
@@ -173,8 +176,8 @@ def questions(draw: st.DrawFn, variants: list[tuple[str, dict[str, object]]] = V
         utility=draw(st.sampled_from(EXACT_UTILITIES if exact else UTILITIES)),
         procedure=procedure,
         options=options,
-        delta=draw(st.sampled_from([0.05, 0.5, 0.9])),
-        epsilon=draw(st.sampled_from([0.0, 0.2, 0.5, 0.8])),
+        delta=draw(st.sampled_from([0.9, 0.5, 0.05])),
+        epsilon=draw(st.sampled_from([0.0, 0.2, 0.8])),
         captime_first=1.0 if "as-published" in options.values() else draw(st.sampled_from([1.0, 0.25, 5.0])),
         sampling=sampling,
         budget=n_configs * (draw(st.floats(0.25, 100.0)) if endless or draw(st.booleans()) else NEVER),

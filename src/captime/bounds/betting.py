@@ -18,6 +18,7 @@ from captime.errors import ScenarioError
 _VANISHING = -600.0
 # Newton's method doubles the number of right digits; from the farthest start it still needs fewer steps than this.
 _STEPS = 200
+_STRIDE = 20.0
 # How many numbers a temporary table may hold.
 CHUNK = 1 << 17
 
@@ -93,22 +94,22 @@ def climb(value_and_slope: Callable[[float], tuple[float, float]], target: float
     Args:
         value_and_slope: The function and a slope of it (any subgradient will do) at s.
         target: What is asked for.
-        start: Any s; where the slope has vanished in rounding, the search goes left until it has not.
+        start: Any s.
     """
     s = start
     held = -math.inf
     for _ in range(_STEPS):
         value, slope = value_and_slope(s)
-        if not slope < 0.0:
-            s -= 1.0
+        following = s + (target - value) / slope if slope < 0.0 else -math.inf
+        if held == -math.inf and following < s - _STRIDE:
+            s -= _STRIDE  # a flat tangent leads too far; go left in strides until it is steep
+            if s < _VANISHING:
+                return 0.0
             continue
-        following = s + (target - value) / slope
-        if following < _VANISHING:
-            return 0.0
         if following <= held:  # nothing left but rounding
             break
-        if held > -math.inf and following - held <= 1e-14:
-            held = following
-            break
+        near = following - held <= 1e-14
         s = held = following
+        if near:
+            break
     return math.exp(held)

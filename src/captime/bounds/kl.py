@@ -38,7 +38,8 @@ def kl_lower(n: IntArray | FloatArray, total: FloatArray, log_inverse: FloatArra
     )
     mean = np.clip(np.divide(total, n, out=np.zeros(n.shape), where=n > 0), 0.0, 1.0)
     price = np.divide(log_inverse, n, out=np.full(n.shape, np.inf), where=n > 0)
-    solvable = (mean > 0.0) & np.isfinite(price)
+    # Below such a mean the bound is 0 for any number of scores that could be counted, and quotients could overflow.
+    solvable = (mean > 1e-12) & np.isfinite(price)
     result = np.zeros(n.shape)
     result[solvable] = _root(mean[solvable], price[solvable])
     return result

@@ -1,4 +1,4 @@
-"""`captime demo`: Naive and UP on a made-up table, with the certificate and one picture."""
+"""`captime demo`: Naive, UP and the race on a made-up table, with the certificate and one picture."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,37 +26,50 @@ def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the trace.")] = Path("demo-out"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the table and of the sampling.")] = 1,
 ) -> None:
-    """Compare Naive and UP on a small made-up table, and show what a certificate looks like."""
-    console = Console(highlight=False)
+    """Compare Naive, UP and the race on a small made-up table, and show what a certificate looks like."""
+    console = Console(highlight=False, soft_wrap=True)
     table = synthetic_table(seed, 40, 20_000, limit=900.0, name="made-up-solver")
-    console.print(
-        f"A made-up solver with {table.n_configs} configurations on {table.n_instances:,} instances (seed {seed})."
-    )
-    console.print(
-        f"An answer is worth {_UTILITY}: half of its worth is gone after a minute. Goal: epsilon = {_EPSILON}.\n"
-    )
-    with asking_to_stop() as interrupted, live_view(table.configs, "up", wanted=True) as observer:
-        up = simulate(table, utility=_UTILITY, epsilon=_EPSILON, seed=seed, observer=observer, interrupted=interrupted)
+    console.print(f"A made-up solver: {table.n_configs} configurations, {table.n_instances:,} instances (seed {seed}).")
+    console.print(f"An answer is worth {_UTILITY}: half of its worth is gone after a minute. Goal: {_EPSILON}.\n")
+    found: dict[str, Simulation] = {}
+    with asking_to_stop() as interrupted:
+        for procedure in ("up", "race"):
+            with live_view(table.configs, procedure, wanted=True) as observer:
+                found[procedure] = simulate(
+                    table,
+                    utility=_UTILITY,
+                    procedure=procedure,
+                    epsilon=_EPSILON,
+                    seed=seed,
+                    observer=observer,
+                    interrupted=interrupted,
+                )
     naive = [simulate(table, utility=_UTILITY, procedure="naive", epsilon=goal, seed=seed) for goal in _NAIVE_EPSILONS]
-    _compare(console, up, naive)
-    print_certificate(up)
+    _compare(console, found["up"], found["race"], naive)
+    print_certificate(found["race"])
     out.mkdir(parents=True, exist_ok=True)
-    draw_epsilon({"UP": up}, out / "epsilon.png", {"Naive, captime where u = epsilon / 2": naive})
-    write_trace(up.outcome.trace, table.configs, out / "up.jsonl")
-    console.print(f"\nPicture: {out / 'epsilon.png'}   every decision of UP: {out / 'up.jsonl'}")
+    curves = {"UP (the paper)": found["up"], "race (captime's default)": found["race"]}
+    draw_epsilon(curves, out / "epsilon.png", {"Naive, captime where u = epsilon / 2": naive})
+    write_trace(found["race"].outcome.trace, table.configs, out / "race.jsonl")
+    console.print(f"\nPicture: {out / 'epsilon.png'}   every decision of the race: {out / 'race.jsonl'}")
     console.print("Next: captime simulate YOUR-TABLE.csv --utility 'log-laplace(60, 1)' --epsilon 0.1")
 
 
-def _compare(console: Console, up: Simulation, naive: list[Simulation]) -> None:
-    """When UP held each epsilon that Naive was asked for, and what either had cost."""
-    made = up.outcome.trace.decisions()
+def _compare(console: Console, up: Simulation, race: Simulation, naive: list[Simulation]) -> None:
+    """When UP and the race held each epsilon that Naive was asked for, and what each had cost."""
     shown = Table(title="CPU days until epsilon is certified", title_justify="left")
-    for heading in ("epsilon", "Naive", "UP", "Naive / UP"):
+    for heading in ("epsilon", "Naive", "UP", "race", "UP / race"):
         shown.add_column(heading, justify="right")
     for run in naive:
-        there = np.flatnonzero(made.epsilon <= run.epsilon)
-        if len(there):
-            spent = float(made.seconds[there[0]])
-            ratio = f"{run.cpu_seconds / spent:.1f}"
-            shown.add_row(rounded_up(run.epsilon, 2), f"{run.cpu_seconds / 86400:.1f}", f"{spent / 86400:.1f}", ratio)
+        by_up, by_race = _spent(up, run.epsilon), _spent(race, run.epsilon)
+        if by_up is not None and by_race is not None:
+            days = [f"{seconds / 86400:.2f}" for seconds in (run.cpu_seconds, by_up, by_race)]
+            shown.add_row(rounded_up(run.epsilon, 2), *days, f"{by_up / by_race:.0f}")
     console.print(shown)
+
+
+def _spent(result: Simulation, epsilon: float) -> float | None:
+    """CPU seconds until this epsilon was certified; None if it never was."""
+    made = result.outcome.trace.decisions()
+    there = np.flatnonzero(made.epsilon <= epsilon)
+    return float(made.seconds[there[0]]) if len(there) else None

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
@@ -12,14 +12,14 @@ from rich.text import Text
 
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.live import live_view
-from captime.errors import ScenarioError
+from captime.errors import CaptimeError, ScenarioError
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import draw_epsilon
 from captime.report.machine import as_json
 from captime.report.trace_file import check_trace_path, write_trace
-from captime.report.words import assumptions, lines, printable, statement
+from captime.report.words import assumptions, cpu_time, lines, printable, rounded_up, statement
 from captime.simulation import Simulation, simulate
-from captime.sources import read_table
+from captime.sources import RuntimeTable, read_table
 from captime.sources.accounting import Accounting
 from captime.utilities.durations import parse_duration
 
@@ -36,7 +36,11 @@ def simulate_command(
         str,
         typer.Option(help="What an answer is worth, such as 'log-laplace(60, 1)'; see `captime utility --help`."),
     ],
-    procedure: Annotated[str, typer.Option(help="Who decides; see `captime list`.")] = "up",
+    procedure: Annotated[str, typer.Option(help="Who decides; see `captime list`.")] = "race",
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME,…", help="Run several procedures on the same stream and compare their costs."),
+    ] = None,
     delta: Annotated[float, typer.Option(help="Allowed probability of a wrong certificate.")] = 0.1,
     epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
     captime_first: Annotated[str, typer.Option(metavar="TIME", help="The captime everyone starts with.")] = "1s",
@@ -81,36 +85,83 @@ def simulate_command(
         check_trace_path(trace)
     if plot is not None:
         check_picture_path(plot)
+    names = [procedure] if compare is None else _names(compare, option)
     table = read_table(source, timeout=_timeout(timeout), unsafe_format=unsafe_format)
-    title = f"{procedure} on {printable(table.name)}"
-    with (
-        asking_to_stop() as interrupted,
-        live_view(table.configs, title, wanted=not as_json_object) as observer,
-    ):
-        result = simulate(
-            table,
-            utility=utility,
-            procedure=procedure,
-            delta=delta,
-            epsilon=epsilon,
-            captime_first=parse_duration(captime_first, "--captime-first"),
-            sampling=sampling,
-            seed=seed,
-            accounting=cast("Accounting", accounting),
-            options=_options(option or []),
-            budget=np.inf if budget is None else parse_duration(budget, "--budget"),
-            observer=observer,
-            interrupted=interrupted,
-        )
+    wishes: dict[str, Any] = {
+        "utility": utility,
+        "delta": delta,
+        "epsilon": epsilon,
+        "captime_first": parse_duration(captime_first, "--captime-first"),
+        "sampling": sampling,
+        "seed": seed,
+        "accounting": cast("Accounting", accounting),
+        "options": _options(option or []),
+        "budget": np.inf if budget is None else parse_duration(budget, "--budget"),
+    }
+    results, refused = _run_all(names, table, wishes, quiet=as_json_object)
+    for name, reason in refused.items():
+        typer.echo(f"captime: {name} is left out: {reason}", err=True)
     if trace is not None:
-        write_trace(result.outcome.trace, table.configs, trace)
+        for name, result in results.items():
+            write_trace(result.outcome.trace, table.configs, trace if compare is None else _beside(trace, name))
     if plot is not None:
-        draw_epsilon({procedure: result}, plot)
+        draw_epsilon(results, plot)
+    _print_results(results, compared=compare is not None, as_json_object=as_json_object)
+    reached = all(result.outcome.stopped in GOAL_REACHED for result in results.values())
+    raise typer.Exit(0 if reached and not refused else 3)
+
+
+def _run_all(
+    names: list[str], table: RuntimeTable, wishes: dict[str, Any], *, quiet: bool
+) -> tuple[dict[str, Simulation], dict[str, CaptimeError]]:
+    """Every procedure on the same stream; among several, one that cannot do it is left out with its reason."""
+    results: dict[str, Simulation] = {}
+    refused: dict[str, CaptimeError] = {}
+    with asking_to_stop() as interrupted:
+        for name in names:
+            title = f"{name} on {printable(table.name)}"
+            with live_view(table.configs, title, wanted=not quiet) as observer:
+                try:
+                    results[name] = simulate(
+                        table, procedure=name, observer=observer, interrupted=interrupted, **wishes
+                    )
+                except ScenarioError as error:
+                    refused[name] = error
+    if not results:
+        raise next(iter(refused.values()))
+    return results, refused
+
+
+def _print_results(results: dict[str, Simulation], *, compared: bool, as_json_object: bool) -> None:
     if as_json_object:
-        typer.echo(json.dumps(as_json(result)))
-    else:
-        print_certificate(result)
-    raise typer.Exit(0 if result.outcome.stopped in GOAL_REACHED else 3)
+        objects = {name: as_json(result) for name, result in results.items()}
+        typer.echo(json.dumps({"compare": objects} if compared else next(iter(objects.values()))))
+        return
+    if compared:
+        print_comparison(results)
+    cheapest = min(
+        results.values(), key=lambda result: (result.certificate.epsilon > result.epsilon, result.cpu_seconds)
+    )
+    print_certificate(cheapest)
+
+
+def print_comparison(results: dict[str, Simulation]) -> None:
+    """One line per procedure: what it certified and what that cost."""
+    least = min((result.cpu_seconds for result in results.values() if result.cpu_seconds > 0), default=0.0)
+    shown = Table(title="The same stream, several procedures", title_justify="left")
+    for heading in ("procedure", "configuration", "epsilon", "CPU time", "runs", "times the least", "stopped"):
+        shown.add_column(heading, justify="left" if heading in ("procedure", "configuration", "stopped") else "right")
+    for name, result in results.items():
+        shown.add_row(
+            name,
+            Text(printable(result.config_name)),
+            rounded_up(result.certificate.epsilon),
+            cpu_time(result.cpu_seconds),
+            f"{int(result.outcome.runs.sum()):,}",
+            f"{result.cpu_seconds / least:.1f}" if least else "-",
+            result.outcome.stopped,
+        )
+    Console(highlight=False).print(shown)
 
 
 def print_certificate(result: Simulation) -> None:
@@ -127,6 +178,21 @@ def print_certificate(result: Simulation) -> None:
     console.print("This rests on:", style="dim")
     for assumed in assumptions(result):
         console.print(f"  - {assumed}", soft_wrap=True)
+
+
+def _names(compare: str, option: list[str] | None) -> list[str]:
+    """Procedures to compare; each at most once, and without options, which belong to one procedure."""
+    names = [name.strip() for name in compare.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names):
+        raise ScenarioError(f"--compare is {compare!r}; it has to be different names with commas, such as up,race")
+    if option:
+        raise ScenarioError("--option belongs to one procedure; leave it out with --compare, or run them one by one")
+    return names
+
+
+def _beside(path: Path, name: str) -> Path:
+    """trace.csv and race become trace.race.csv."""
+    return path.with_name(f"{path.stem}.{name}{path.suffix}")
 
 
 def _timeout(text: str | None) -> float | None:

@@ -34,6 +34,11 @@ class Ladder:
             )
         object.__setattr__(self, "worth_at_rung", self.utility(self.rungs))
 
+    @property
+    def repeats(self) -> bool:
+        """With more than one rung, yes."""
+        return len(self.rungs) > 1
+
     @classmethod
     def doubling(cls, utility: Utility, first: float, top: float = np.inf) -> "Ladder":
         """Captimes first, 2·first, 4·first, …, the last one standing exactly at `top`.

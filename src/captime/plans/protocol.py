@@ -8,6 +8,11 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 class Plan(Protocol):
     """A function from (level, stream position) to a captime, and from what a run did to the interval of its score."""
 
+    @property
+    def repeats(self) -> bool:
+        """Whether levels can rise, so that a cut run is made again and has to take the same time then."""
+        ...
+
     def captime(self, level: IntArray, position: IntArray) -> FloatArray:
         """How many CPU seconds a run on that position may take in all, at that level."""
         ...

@@ -1,9 +1,9 @@
 """Random captimes: chance draws how long a run may take, from the user's own utility, so that no utility is hidden.
 
-u is the survival function of a random deadline. If the captime K of a run is drawn beforehand with P(K > t) = u(t), then
-"finished before K" is a 0/1 sample whose mean *is* the expected utility, although the run may have been cut. A boost B >= 1
-lets more runs finish: P(K > t) = min(1, B·u(t)), and a finished run counts max(u(t), 1/B). The mean is the same for every
-B (docs/random-captimes.md has the proof); larger B costs more time a run and varies less.
+u is the survival function of a random deadline. If the captime K of a run is drawn beforehand with P(K > t) = u(t),
+then "finished before K" is a 0/1 sample whose mean *is* the expected utility, although the run may have been cut. A
+boost B >= 1 lets more runs finish: P(K > t) = min(1, B·u(t)), and a finished run counts max(u(t), 1/B). The mean is the
+same for every B (docs/random-captimes.md has the proof); larger B costs more time a run and varies less.
 
 Position j of the stream carries one draw v_j for all configurations. It comes from a generator of its own, keyed by the
 position, and knows nothing of instances, seeds or runtimes.
@@ -60,8 +60,8 @@ class RandomCaptimes:
         utility: What an answer is worth; right-continuous, as every utility here is.
         seed: Key of the draws.
         boost: B, at least 1, by position.
-        longest: No run is given more CPU seconds than this, by position. A run stopped there is known only as "at least so
-            long"; its score is an interval.
+        longest: No run is given more CPU seconds than this, by position. A run stopped there is known only as "at least
+            so long"; its score is an interval.
     """
 
     utility: Utility
@@ -69,6 +69,11 @@ class RandomCaptimes:
     boost: Schedule
     longest: Schedule
     _draws: FloatArray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+
+    @property
+    def repeats(self) -> bool:
+        """Never: every run is made once."""
+        return False
 
     def draws(self, position: IntArray) -> FloatArray:
         """v_j, uniform on [0, 1)."""
@@ -103,7 +108,7 @@ class RandomCaptimes:
         level: IntArray,  # noqa: ARG002 (there is one level)
         position: IntArray,
     ) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """See the protocol. The score is decided from the measured time and the draw, never from the rounded captime."""
+        """See the protocol. The score is decided from the measured time and the draw, not from the rounded captime."""
         draw, boost, longest = self.draws(position), self.boost.at(position), self.longest.at(position)
         least = 1.0 / boost
         # t < K if and only if u(t) > v/B, jumps, flat parts and ties included.

@@ -95,14 +95,7 @@ class Optimist:
         """The configurations with the largest upper bounds, one run each; nothing once it is content."""
         if self.finished() is not None:
             return no_targets()
-        upper = self.intervals.upper
-        if slots == 1:
-            chosen = upper.argmax(keepdims=True)
-        elif slots < self._pool // 2:
-            some = np.argpartition(-upper, slots)[:slots]
-            chosen = some[np.lexsort((some, -upper.take(some)))]
-        else:
-            chosen = np.argsort(-upper, kind="stable")[:slots]
+        chosen = _largest(self.intervals.upper, slots)
         return Targets(chosen, self._n.take(chosen) + 1, self._next_level(chosen))
 
     def _next_level(self, config: IntArray) -> IntArray:
@@ -321,3 +314,15 @@ def _two_largest(values: FloatArray) -> tuple[int, int]:
     rest = values.copy()
     rest[first] = -np.inf
     return first, int(rest.argmax())
+
+
+def _largest(values: FloatArray, count: int) -> IntArray:
+    """Where the largest stand, in falling order, the lower index first among equals."""
+    if count == 1:
+        return values.argmax(keepdims=True)
+    if 2 * count >= len(values):
+        return np.argsort(-values, kind="stable")[:count]
+    last = np.partition(values, len(values) - count)[len(values) - count]
+    above = np.flatnonzero(values > last)
+    chosen = np.concatenate((above, np.flatnonzero(values == last)[: count - len(above)]))
+    return chosen[np.argsort(-values.take(chosen), kind="stable")]

@@ -23,7 +23,7 @@ class Problem:
         captime_first: Captime of the first level, in CPU seconds.
         captime_limit: Nothing can be known of runs beyond it (the timeout of a recorded table); infinite for none.
         n_instances: Length of the stream; None if it is endless.
-        seed: Key of what a procedure draws at random, captimes for instance. Must have nothing to do with the instances.
+        seed: Key of what a procedure draws at random, captimes for instance; it has nothing to do with the instances.
         known_runtimes: Only for hypothetical procedures that are handed the truth: `known_runtimes(config)` gives all
             runtimes of a configuration, infinite where it never finishes.
     """

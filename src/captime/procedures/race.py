@@ -1,9 +1,9 @@
 """The race: captime's own engine. Random captimes, a leader, and challengers cleared one by one.
 
-Why it is valid, in short (docs/random-captimes.md has the proofs): every score is an unbiased sample of a configuration's
-utility; bounds are betting bounds that hold at all times at once; a wrong certificate needs one of three kinds of events
-about the one best configuration i* (its upper bound fails; the leader's lower bound fails; the duel of the leader with i*
-fails), and delta pays for these three. How the race schedules its runs touches only its cost.
+Why it is valid, in short (docs/random-captimes.md has the proofs): every score is an unbiased sample of a
+configuration's utility; bounds are betting bounds that hold at all times at once; a wrong certificate needs one of
+three kinds of events about the one best configuration i* (its upper bound fails; the leader's lower bound fails; the
+duel of the leader with i* fails), and delta pays for these three. How runs are scheduled touches only the cost.
 """
 
 import math
@@ -25,9 +25,10 @@ Mode = Literal["selection", "simultaneous"]
 
 # Shares of delta: upper bound of the best configuration, duels, lower bounds, and the upper end of the interval shown.
 _UPPER, _PAIRED, _LOWER, _SHOWN = 0.43, 0.43, 0.1, 0.04
+_SHARES = (("upper", _UPPER), ("paired", _PAIRED), ("lower", _LOWER), ("shown", _SHOWN))
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.005
-# One challenger at a time once fewer than so many are left; before, a share of them, because all of them need runs anyway.
+# One challenger at a time once fewer than so many are left; before, a share of them, because all need runs anyway.
 _ONE_IN = 16
 
 
@@ -37,8 +38,8 @@ class Race:
     Args:
         problem: The question.
         boost: B of the random captimes: at least 1; larger lets more runs finish and costs more time a run.
-        mode: What delta covers. `selection`: that the recommended configuration is within epsilon of the best, at all times.
-            `simultaneous`: that every interval holds too.
+        mode: What delta covers. `selection`: that the recommended configuration is within epsilon of the best, at all
+            times. `simultaneous`: that every interval holds too.
         paired: Also compare with the leader on the same instances.
         first_runs: Positions everyone runs in the first round of the warm start.
         growth: How much of its past a configuration repeats at a time.
@@ -90,7 +91,6 @@ class Race:
         self._known: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._seconds: FloatArray = np.zeros(n_configs)
-        self._challenger: int | None = None
         self._best: Certificate | None = None
         if n_configs == 1:
             self._begin(np.array([0]))
@@ -142,9 +142,9 @@ class Race:
         """Whether a second spent on the leader narrows the rest more than one spent on a challenger."""
         if rivals < 2 or not self._board.count[self.leader]:
             return False
-        slack = self._board.mean(self.leader) - self.lower[self.leader]
+        slack = self._board.mean(self.leader) - float(self.lower[self.leader])
         spent = float(self._seconds.sum())
-        return slack > 0.125 * self._aim and self._seconds[self.leader] < self._leader_share * spent
+        return slack > 0.125 * self._aim and float(self._seconds[self.leader]) < self._leader_share * spent
 
     # ------------------------------------------------------------------ what became known
 
@@ -247,7 +247,7 @@ class Race:
 
     def _epsilons(self) -> FloatArray:
         """By how much each configuration may be better than the leader, by own bounds or by duel."""
-        epsilon = np.minimum(np.maximum(self.upper - self.lower[self.leader], 0.0), self._margin)
+        epsilon: FloatArray = np.minimum(np.maximum(self.upper - self.lower[self.leader], 0.0), self._margin)
         epsilon[self.leader] = 0.0
         return epsilon
 
@@ -257,10 +257,9 @@ class Race:
         self.candidates[self.leader] = True
         worst = int(epsilon.argmax())
         if self._best is None or epsilon[worst] <= self._best.epsilon:
-            self._challenger = worst
-            self._best = self._statement(float(epsilon[worst]))
+            self._best = self._statement(float(epsilon[worst]), worst if worst != self.leader else None)
 
-    def _statement(self, epsilon: float) -> Certificate:
+    def _statement(self, epsilon: float, challenger: int | None = None) -> Certificate:
         leader = np.array([self.leader])
         shown = float(self._board.upper(leader, self._log_by_rank(_SHOWN, leader))[0])
         low = float(self.lower[self.leader])
@@ -271,6 +270,9 @@ class Race:
             n_configs=self.problem.n_configs,
             utility_low=low,
             utility_high=max(low, shown),
+            challenger=challenger,
+            mode=self.mode,
+            shares=_SHARES,
         )
 
     def certificate(self) -> Certificate:

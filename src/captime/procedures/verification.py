@@ -75,7 +75,8 @@ class Verification:
         rungs, level = np.unique(self.captimes, return_inverse=True)
         self.plan = Ladder(utility, rungs)
         self._level: IntArray = level.astype(np.int64)
-        self._certificate = Certificate(0, 1.0, 0.0, problem.n_configs, 0.0, 1.0)
+        nothing_yet = 1.0 if problem.n_configs > 1 else 0.0
+        self._certificate = Certificate(0, nothing_yet, 0.0, problem.n_configs, 0.0, 1.0)
 
     def ask(self, slots: int) -> Targets:  # noqa: ARG002 (one order, whatever the number of workers)
         """Everything, each configuration at its own captime."""

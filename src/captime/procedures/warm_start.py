@@ -8,8 +8,8 @@ from captime.arrays import FloatArray, IntArray
 class WarmStart:
     """Everyone runs a few positions; the better half runs twice as many; and so on until few are left.
 
-    Nothing is claimed here. The outcome is a ranking, from which the prior over leaders is made; it is final before the first
-    run on a later position starts, and is never made again.
+    Nothing is claimed here. The outcome is a ranking, from which the prior over leaders is made; it is final before the
+    first run on a later position starts, and is never made again.
 
     Args:
         n_configs: How many configurations.

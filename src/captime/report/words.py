@@ -61,9 +61,12 @@ def lines(result: Simulation) -> list[tuple[str, str]]:
         ("expected utility", interval),
         ("cost", cost),
         ("candidates left", f"{left:,} of {held.n_configs:,}"),
+        *([] if held.challenger is None else [("held up by", printable(result.table.configs[held.challenger]))]),
         ("stopped because", _STOPPED[outcome.stopped]),
         ("procedure", _procedure_line(result)),
     ]
+    if held.delta > 0 and held.n_configs > 1:
+        found.append(("delta covers", _COVERS[held.mode]))
     hidden = capping_floor(result)
     if hidden is not None:
         found.append(("capping floor", hidden))
@@ -71,6 +74,11 @@ def lines(result: Simulation) -> list[tuple[str, str]]:
         found.append(("warning", _CROSSED.format(outcome.crossed)))
     return found
 
+
+_COVERS = {
+    "selection": "the recommendation and its interval, at all times (not every other configuration's bounds at once)",
+    "simultaneous": "every configuration's interval at all times, hence the recommendation",
+}
 
 _CROSSED = (
     "the bounds of {} configurations contradict each other, which independent instances do with probability at most "
@@ -114,7 +122,12 @@ def assumptions(result: Simulation) -> list[str]:
         said.append(
             f"The {table.n_groups:,} instances are independent draws from what you care about, met {order}, each once."
         )
-    said.append("A configuration takes the same time on the same instance whenever it is run again with the same seed.")
+    if result.repeats:
+        said.append(
+            "A configuration takes the same time on the same instance whenever it is run again with the same seed."
+        )
+    else:
+        said.append("Every run is made once, with a captime that was fixed before it started.")
     if math.isfinite(table.limit):
         said.append(f"A run recorded at the timeout of {table.limit:g} s counts as at least that long.")
     if table.never_finished > 0:
