@@ -214,3 +214,42 @@ class ThreeBoundsBudget:
         """See the class."""
         whole = math.log(float(self.events * SERIES_SQUARED) * self.n_configs / self.delta)
         return self._twice_log(n) + (self._twice_log(level + 1) + whole)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionBudget:
+    """For time-uniform bounds and a recommendation: delta / (2 · n_configs) a lower bound, delta / 2 an upper bound.
+
+    A wrong recommendation needs a wrong lower bound of somebody, or a wrong upper bound of the one best configuration,
+    whichever that is: n_configs · delta / (2 · n_configs) + delta / 2 = delta. The upper bounds of all others together
+    are not covered. One event covers all sample sizes and, the bound being monotone, all captimes.
+    """
+
+    delta: float
+    n_configs: int
+    events: int = 1
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+
+    def share(self, n: int, level: int) -> Fraction:  # noqa: ARG002 (one event for all sample sizes and captimes)
+        """The share of delta of one lower bound."""
+        return Fraction(1, 2 * self.n_configs)
+
+    def share_upper(self) -> Fraction:
+        """The share of delta of the upper bound of the best configuration."""
+        return Fraction(1, 2)
+
+    def log_inverse(self, n: IntArray, level: IntArray) -> FloatArray:  # noqa: ARG002 (as above)
+        """See the class; for lower bounds."""
+        return np.full(len(n), self.log_inverse_lower)
+
+    @property
+    def log_inverse_lower(self) -> float:
+        """ln(1 / failure probability) of one lower bound."""
+        return math.log(2.0 * self.n_configs / self.delta)
+
+    @property
+    def log_inverse_upper(self) -> float:
+        """ln(1 / failure probability) of one upper bound."""
+        return math.log(2.0 / self.delta)

@@ -113,16 +113,14 @@ class _Lap:
 
     def run(self) -> None:
         """One lap, by whichever way the procedure can be told."""
-        procedure, replay = self._procedure, self._replay
+        procedure = self._procedure
         before = procedure.candidates.copy()
         if self._ahead is not None:
             made = self._several_rounds(self._ahead)
         else:
             due = procedure.ask(slots=1)
             several = None if self._in_turns is None else self._several_turns(self._in_turns, due)
-            if several is None:
-                procedure.tell(replay.tally, replay.answer(due))
-            made = several or self._one_decision()
+            made = self._one_decision(due) if several is None else several
         self._incidents(made, before)
         self._trace.blocks.append(made)
 
@@ -155,8 +153,10 @@ class _Lap:
         number = np.arange(first, first + len(turns))
         return Decisions(number, seconds, runs, turns.config, turns.epsilon, turns.left)
 
-    def _one_decision(self) -> Decisions:
-        procedure, certificate = self._procedure, self._procedure.certificate()
+    def _one_decision(self, due: Targets) -> Decisions:
+        procedure = self._procedure
+        procedure.tell(self._replay.tally, self._replay.answer(due))
+        certificate = procedure.certificate()
         return Decisions(
             np.array([procedure.rounds]),
             np.array([self.spent()]),

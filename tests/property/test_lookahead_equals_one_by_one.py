@@ -220,6 +220,30 @@ def test_many_rounds_at_once_tell_the_story_of_one_round_at_a_time(question: Que
     assert_same_story(question.run(one_by_one=False), question.run(one_by_one=True))
 
 
+@pytest.mark.parametrize(("procedure", "options"), VARIANTS)
+@pytest.mark.parametrize("sampling", ["shuffle", "given"])
+def test_eliminations_come_at_the_same_rounds(procedure: str, options: dict[str, object], sampling: str) -> None:
+    """Long enough for candidates to go, on an honest stream and on one from easy to hard."""
+    chance = np.linspace(0.1, 0.9, 6)[:, None]
+    done = np.arange(1200) < chance * 1200
+    seconds = np.where(done, 5.25 - np.arange(6)[:, None], NEVER)
+    question = Question(seconds, NEVER, "exponential(3)", procedure, options, 0.9, 0.0, 1.0, sampling, NEVER, seed=3)
+    ahead = question.run(one_by_one=False)
+    assert any(each.kind == "eliminated" for each in ahead.trace.incidents())
+    assert len(ahead.trace.blocks) < ahead.rounds
+    assert_same_story(ahead, question.run(one_by_one=True))
+
+
+def test_contradicting_bounds_are_reported() -> None:
+    """A leader that turns from always to never done is no stream of independent draws; its crossed interval says so."""
+    position = np.arange(1500)
+    seconds = np.where([position < 750, position % 10 != 0], 0.25, NEVER)
+    question = Question(seconds, NEVER, "step(1)", "up", {}, 0.9, 0.0, 1.0, "given", NEVER, seed=0)
+    ahead = question.run(one_by_one=False)
+    assert ahead.crossed > 0
+    assert_same_story(ahead, question.run(one_by_one=True))
+
+
 @steady
 @given(questions(), st.integers(0, 12))
 def test_an_interrupted_story_is_the_beginning_of_the_whole_one(question: Question, laps: int) -> None:

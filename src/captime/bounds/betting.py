@@ -96,6 +96,8 @@ def climb(value_and_slope: Callable[[float], tuple[float, float]], target: float
         target: What is asked for.
         start: Any s.
     """
+    if start < _VANISHING:
+        return 0.0
     s = start
     held = -math.inf
     for _ in range(_STEPS):

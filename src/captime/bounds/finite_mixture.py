@@ -10,8 +10,8 @@ from captime.arrays import FloatArray, IntArray
 from captime.bounds.betting import check_log_inverse, check_nodes, check_scores, rounding_allowance, sine_nodes
 from captime.errors import ScenarioError
 
-# Halving [0, 1] this often leaves less than the rounding of the numbers themselves.
-_HALVINGS = 52
+# Halving [0, 1] this often leaves 1e-12.
+_HALVINGS = 40
 
 
 def mixture_lower_finite(

@@ -9,8 +9,8 @@ from scipy.special import gammaln
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.betting import check_log_inverse, check_scores, climb, counted, rounding_allowance
 
-# Halving the slope's interval this often leaves the best share to 16 digits.
-_HALVINGS = 54
+# Halving alone would settle the best share to 16 digits in so many steps; Newton's method needs far fewer.
+_STEPS = 60
 
 
 def regret(n: IntArray | FloatArray | float) -> FloatArray:
@@ -58,14 +58,25 @@ def regret_lower(samples: FloatArray, log_inverse: float, counts: IntArray | Non
 
 
 def _best_share(gain: FloatArray, times: FloatArray) -> float:
-    """Where Σ ln(1 + b·gain) is largest on [0, 1]: it is concave, so its slope is halved down to 0."""
-    low, high = 0.0, 1.0
+    """Where Σ ln(1 + b·gain) is largest on [0, 1]: it is concave, so Newton's steps within a shrinking interval do.
+
+    Any share would give a valid bound; a worse one gives a lower one.
+    """
     if gain.min() > -1.0 and float(times @ (gain / (1.0 + gain))) >= 0.0:
         return 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if float(times @ (gain / (1.0 + middle * gain))) > 0.0 else (low, middle)
-    return low
+    low, high, share = 0.0, 1.0, 0.5
+    for _ in range(_STEPS):
+        relative = gain / (1.0 + share * gain)
+        weighed = times * relative
+        slope, bend = float(weighed.sum()), float(weighed @ relative)
+        low, high = (share, high) if slope > 0.0 else (low, share)
+        following = share + slope / bend if bend > 0.0 else low
+        if not low < following < high:
+            following = (low + high) / 2.0
+        if abs(following - share) <= 1e-13:
+            break
+        share = following
+    return share
 
 
 class RegretBetting:

@@ -17,11 +17,11 @@ from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import draw_epsilon
 from captime.report.machine import as_json
 from captime.report.trace_file import check_trace_path, write_trace
-from captime.report.words import assumptions, cpu_time, lines, printable, rounded_up, statement
+from captime.report.words import assumptions, lines, printable, rounded_up, statement
 from captime.simulation import Simulation, simulate
 from captime.sources import RuntimeTable, read_table
 from captime.sources.accounting import Accounting
-from captime.utilities.durations import parse_duration
+from captime.utilities.durations import duration_text, parse_duration
 
 GOAL_REACHED = ("epsilon", "single")
 
@@ -156,7 +156,7 @@ def print_comparison(results: dict[str, Simulation]) -> None:
             name,
             Text(printable(result.config_name)),
             rounded_up(result.certificate.epsilon),
-            cpu_time(result.cpu_seconds),
+            duration_text(result.cpu_seconds),
             f"{int(result.outcome.runs.sum()):,}",
             f"{result.cpu_seconds / least:.1f}" if least else "-",
             result.outcome.stopped,

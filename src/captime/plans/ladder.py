@@ -85,6 +85,10 @@ class Ladder:
         high += low
         return completed, low, high
 
+    def alive(self, seconds: FloatArray, level: IntArray, position: IntArray) -> FloatArray:  # noqa: ARG002 (as above)
+        """See the protocol. Never below u(κ), where the range of the high ends at this level stops."""
+        return self.utility(np.minimum(seconds, self.rungs.take(level)))
+
     def can_rise(self, level: IntArray) -> BoolArray:
         """See the protocol."""
         return level < len(self.rungs) - 1

@@ -38,6 +38,14 @@ class Plan(Protocol):
         """
         ...
 
+    def alive(self, seconds: FloatArray, level: IntArray, position: IntArray) -> FloatArray:
+        """High ends of the scores of runs last seen unfinished after so many CPU seconds; their low ends are 0.
+
+        Such a run is in flight, was stopped before its captime, or is to be run again at a higher level. If nobody has
+        seen it at all, that is 0 seconds, and its high end is 1.
+        """
+        ...
+
     def can_rise(self, level: IntArray) -> BoolArray:
         """Whether the next level allows any run more time than this one."""
         ...

@@ -125,8 +125,8 @@ class RandomCaptimes:
         """Never: what is wanted longer is wanted for later positions."""
         return np.zeros(np.shape(level), dtype=np.bool_)
 
-    def alive(self, seconds: FloatArray, position: IntArray) -> FloatArray:
-        """High end of the score of runs last seen unfinished after so many seconds; the low end is 0."""
+    def alive(self, seconds: FloatArray, level: IntArray, position: IntArray) -> FloatArray:  # noqa: ARG002 (one level)
+        """See the protocol."""
         draw, boost = self.draws(position), self.boost.at(position)
         worth = self.utility(seconds)
         # Seen alive at or after K: it is to be killed and counts 0.

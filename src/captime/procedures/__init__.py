@@ -6,8 +6,12 @@ of its options.
 
 from collections.abc import Callable
 
+from captime.procedures.coup import Coup
+from captime.procedures.coup_plus import CoupPlus
+from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.naive import Naive
 from captime.procedures.oracle import oracle
+from captime.procedures.oup import oup
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Procedure
 from captime.procedures.race import Race
@@ -15,8 +19,12 @@ from captime.procedures.up import up
 from captime.procedures.verification import Verification
 
 PROCEDURES: dict[str, Callable[..., Procedure]] = {
+    "coup": Coup,
+    "coup-plus": CoupPlus,
+    "fixed-captimes": FixedCaptimes,
     "naive": Naive,
     "oracle": oracle,
+    "oup": oup,
     "race": Race,
     "up": up,
     "verification": Verification,

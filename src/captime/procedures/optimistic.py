@@ -19,6 +19,7 @@ from captime.plans.protocol import Plan
 from captime.procedures.lockstep import _best_so_far as best_so_far
 from captime.procedures.merge import Merged, merge, next_rival
 from captime.procedures.problem import Problem
+from captime.procedures.ranks import largest, two_largest
 from captime.procedures.turns import Lanes, SingleSteps, Turns, no_turns
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
@@ -95,7 +96,7 @@ class Optimist:
         """The configurations with the largest upper bounds, one run each; nothing once it is content."""
         if self.finished() is not None:
             return no_targets()
-        chosen = _largest(self.intervals.upper, slots)
+        chosen = largest(self.intervals.upper, slots)
         return Targets(chosen, self._n.take(chosen) + 1, self._next_level(chosen))
 
     def _next_level(self, config: IntArray) -> IntArray:
@@ -111,14 +112,11 @@ class Optimist:
         self._keep(now, np.ones(len(news), dtype=np.int64), lower, upper)
         self.rounds += 1
         bar = float(self.intervals.lower.max())
-        tied = np.flatnonzero(self.intervals.lower == bar)
-        best = tied[self._mean.take(tied).argmax()] if self._manners.ties_by_mean else tied[0]
-        self._leader = int(best)
-        top, rival = self._top_two()
-        head = self.intervals.upper[top if self._manners.leader_counts or top != self._leader else rival]
-        self._certify(np.array([self._leader]), np.maximum([head - bar], 0.0))
+        self._leader = self._best_of(bar)
+        epsilon = np.array([self._gap(bar)])
+        self._certify(np.array([self._leader]), epsilon)
         self._eliminate(bar)
-        self._after_decision(float(self.intervals.upper[top]) - bar)
+        self._after_decision(float(self.intervals.upper.max()) - bar, float(epsilon[0]))
 
     def tell_turns(self, lanes: Lanes, /) -> Turns:
         """Walk lanes until one of them ends, somebody outside is due, or something happens that ends or changes things.
@@ -131,25 +129,31 @@ class Optimist:
             return no_turns()  # bounds that contradict each other are for the plain way
         rising = self._wants_rise(lanes.n, lanes.level[:, None], (lanes.high - lanes.low) / lanes.n)
         rise_after = np.where(rising.any(axis=1), rising.argmax(axis=1) + 1, lower.shape[1])
-        merged = merge(self.intervals.upper, lanes.config, upper, np.minimum(lanes.length, rise_after))
+        merged = merge(self.intervals.upper, lanes.config, upper, np.minimum(self._walkable(lanes), rise_after))
         if len(merged.row) == 0:
             return no_turns()
         merged = merged.first(lanes.payable(merged.row[:, None]))
         here = (merged.row, merged.step)
         leader, bar = self._leaders(lanes.config.take(merged.row), lower[here], (lanes.high / lanes.n)[here])
-        epsilon, width = self._gaps(lanes, upper, merged, leader, bar)
-        turns = min(self._until(width, epsilon), self._until_eliminated(lanes.config, upper, merged, bar))
+        gap, width = self._gaps(lanes, upper, merged, leader, bar)
+        turns = min(self._until(width, gap), self._until_eliminated(lanes.config, upper, merged, bar))
         merged = merged.first(turns)
         before = int(np.count_nonzero(self.candidates))
         self._keep(lanes, np.bincount(merged.row, minlength=len(lanes.config)), lower, upper)
         self.rounds += turns
         self._leader = int(leader[turns - 1])
-        config, epsilon = self._certify(leader[:turns], epsilon[:turns])
+        config, epsilon = self._certify(leader[:turns], gap[:turns])
         self._eliminate(float(bar[turns - 1]))
         left = np.full(turns, before)
         left[-1] = np.count_nonzero(self.candidates)
-        self._after_decision(float(width[turns - 1]))
+        self._after_decision(float(width[turns - 1]), float(gap[turns - 1]))
         return Turns(merged.row[:, None], config, epsilon, left)
+
+    def _walkable(self, lanes: Lanes) -> IntArray:
+        """How far each lane may be walked: not onto an instance that is to be left unused."""
+        if self.problem.n_instances is None or not self._manners.spare_last:
+            return lanes.length
+        return np.minimum(lanes.length, np.maximum(self.problem.n_instances - lanes.n[:, 0], 0))
 
     def _ends(self, lanes: Lanes) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends after each position of the lanes."""
@@ -229,7 +233,7 @@ class Optimist:
         walked = np.flatnonzero(used)
         after = self.intervals.upper.copy()
         after[lanes.config[walked]] = upper[walked, used[walked] - 1]
-        first, second = _two_largest(after)
+        first, second = two_largest(after)
         who = np.concatenate((lanes.config.take(merged.row[1:]), (first, second)))
         value = np.concatenate((merged.value[1:], after[[first, second]]))
         width = value[:-1] - bar
@@ -237,14 +241,14 @@ class Optimist:
             return np.maximum(width, 0.0), width
         return np.maximum(next_rival(who, value, leader) - bar, 0.0), width
 
-    def _until(self, width: FloatArray, epsilon: FloatArray) -> int:
+    def _until(self, width: FloatArray, gap: FloatArray) -> int:
         """How many turns until one ends things."""
-        ends = self._ends_things(width, epsilon)
+        ends = self._ends_things(width, gap)
         return int(ends.argmax()) + 1 if ends.any() else len(ends)
 
-    def _ends_things(self, width: FloatArray, epsilon: FloatArray) -> BoolArray:  # noqa: ARG002 (for COUP's phases)
+    def _ends_things(self, width: FloatArray, gap: FloatArray) -> BoolArray:  # noqa: ARG002 (for COUP's phases)
         """Turns after which this procedure stops or changes its ways."""
-        return epsilon <= self.problem.epsilon
+        return gap <= self.problem.epsilon
 
     def _until_eliminated(self, config: IntArray, upper: FloatArray, merged: Merged, bar: FloatArray) -> int:
         """How many turns until somebody is eliminated for the first time."""
@@ -266,8 +270,16 @@ class Optimist:
         passed = np.maximum(begins, np.searchsorted(bar, ends, side="right"))
         return int(np.where(passed < until, passed, count - 1).min()) + 1
 
-    def _top_two(self) -> tuple[int, int]:
-        return _two_largest(self.intervals.upper)
+    def _best_of(self, bar: float) -> int:
+        """Who leads: of those with the best lower end, the largest mean or the lowest index."""
+        tied = np.flatnonzero(self.intervals.lower == bar)
+        return int(tied[self._mean.take(tied).argmax()] if self._manners.ties_by_mean else tied[0])
+
+    def _gap(self, bar: float) -> float:
+        """How far the best of the others (or of all, if the leader counts) may be above the leader."""
+        first, second = two_largest(self.intervals.upper)
+        rival = first if self._manners.leader_counts or first != self._leader else second
+        return max(0.0, float(self.intervals.upper[rival]) - bar)
 
     def _certify(self, leader: IntArray, epsilon: FloatArray) -> tuple[IntArray, FloatArray]:
         """Recommended configuration and certified epsilon after each decision; the last one is held."""
@@ -282,7 +294,7 @@ class Optimist:
         gone[self._leader] = False
         self.candidates[: self._pool] &= ~gone
 
-    def _after_decision(self, width: float) -> None:
+    def _after_decision(self, width: float, gap: float) -> None:
         """What COUP needs; OUP has no phases."""
 
     def certificate(self) -> Certificate:
@@ -300,29 +312,9 @@ class Optimist:
 
     def _nothing_left(self) -> bool:
         """Whether the configuration whose turn it is has no further instance, or needs a captime nobody knows."""
-        due = self.intervals.upper.argmax(keepdims=True)
+        due = np.array([self.intervals.upper.argmax()])
         available, taken = self.problem.n_instances, int(self._n[due[0]])
         if available is not None and taken >= available - int(self._manners.spare_last):
             return True
         captime = float(self.plan.captime(self._next_level(due), np.array([taken]))[0])
         return captime > self.problem.captime_limit
-
-
-def _two_largest(values: FloatArray) -> tuple[int, int]:
-    """Where the two largest stand, the lower index first among equals; there are at least two."""
-    first = int(values.argmax())
-    rest = values.copy()
-    rest[first] = -np.inf
-    return first, int(rest.argmax())
-
-
-def _largest(values: FloatArray, count: int) -> IntArray:
-    """Where the largest stand, in falling order, the lower index first among equals."""
-    if count == 1:
-        return values.argmax(keepdims=True)
-    if 2 * count >= len(values):
-        return np.argsort(-values, kind="stable")[:count]
-    last = np.partition(values, len(values) - count)[len(values) - count]
-    above = np.flatnonzero(values > last)
-    chosen = np.concatenate((above, np.flatnonzero(values == last)[: count - len(above)]))
-    return chosen[np.argsort(-values.take(chosen), kind="stable")]

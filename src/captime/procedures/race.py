@@ -28,8 +28,6 @@ _UPPER, _PAIRED, _LOWER, _SHOWN = 0.43, 0.43, 0.1, 0.04
 _SHARES = (("upper", _UPPER), ("paired", _PAIRED), ("lower", _LOWER), ("shown", _SHOWN))
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.005
-# One challenger at a time once fewer than so many are left; before, a share of them, because all need runs anyway.
-_ONE_IN = 16
 
 
 class Race:
@@ -91,6 +89,7 @@ class Race:
         self._known: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._seconds: FloatArray = np.zeros(n_configs)
+        self._open: IntArray | None = None
         self._best: Certificate | None = None
         if n_configs == 1:
             self._begin(np.array([0]))
@@ -119,24 +118,30 @@ class Race:
 
     def _wanted(self, slots: int) -> list[tuple[int, int]]:
         """Configurations and prefix lengths, the leader first where it has to stay ahead."""
-        epsilon = self._epsilons()
-        rivals = np.flatnonzero((epsilon > self.problem.epsilon) & (self._ordered == self._known))
+        rivals = np.flatnonzero(self._epsilons() > self.problem.epsilon)
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
-        leader_free = self._ordered[self.leader] == self._known[self.leader]
-        if leader_free and self._leader_pays(len(rivals)):
-            return [(self.leader, self._next(self.leader))]
-        most = max(1, min(slots, math.ceil(len(rivals) / _ONE_IN)))
-        wanted = [(int(config), self._next(int(config))) for config in rivals[:most]]
+        idle = self._idle(rivals)
+        leader_idle = len(self._idle(np.array([self.leader]))) == 1
+        if leader_idle and self._leader_pays(len(rivals)):
+            return [(self.leader, self._next(self.leader, slots))]
+        # With many slots and few challengers, deeper orders; even for those at work already, rather than none.
+        chosen = (idle if len(idle) else rivals)[: max(1, slots)]
+        share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
+        wanted = [(int(config), self._next(int(config), share)) for config in chosen]
         ahead = max((n for _, n in wanted), default=0)
-        if leader_free and self._ordered[self.leader] < ahead:
-            wanted.insert(0, (self.leader, max(ahead, self._next(self.leader))))
+        if self._ordered[self.leader] < ahead:
+            wanted.insert(0, (self.leader, max(ahead, self._next(self.leader, 1))))
         return wanted
 
-    def _next(self, config: int) -> int:
-        """Where this configuration's prefix should end next."""
+    def _idle(self, config: IntArray) -> IntArray:
+        """Those of them whose orders are all done."""
+        return config if self._open is None else config[self._open[config] == 0]
+
+    def _next(self, config: int, least: int) -> int:
+        """Where this configuration's prefix should end next, at least so many positions further."""
         start = self._start or 0
         have = max(int(self._ordered[config]), start)
-        return have + max(1, int(self._growth * (have - start)))
+        return have + max(least, int(self._growth * (have - start)))
 
     def _leader_pays(self, rivals: int) -> bool:
         """Whether a second spent on the leader narrows the rest more than one spent on a challenger."""
@@ -150,10 +155,8 @@ class Race:
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """Take in new scores, judge the warm start, change the leader, renew the certificate."""
-        self._seconds = tally.seconds
-        fresh = [int(config) for config in changed if tally.settled[config] > self._known[config]]
-        for config in fresh:
-            self._take_in(tally, config)
+        self._seconds, self._open = tally.seconds, tally.open
+        fresh = [int(config) for config in changed if self._take_in(tally, int(config))]
         if not fresh:
             return
         self.rounds += 1
@@ -164,13 +167,17 @@ class Race:
             self._consider_leaders(fresh)
         self._certify()
 
-    def _take_in(self, tally: Tally, config: int) -> None:
+    def _take_in(self, tally: Tally, config: int) -> bool:
+        """Read a configuration's new scores; False if there is nothing to judge."""
+        racing = self._start is not None
         first, last = int(self._known[config]), int(tally.settled[config])
-        if self._start is not None:
-            first = max(first, self._start)
-        low, high = tally.samples(config, first, last)
-        self._board.add(config, low, high, race=self._start is not None)
-        self._known[config] = last
+        if last > first:
+            self._board.add(config, *tally.samples(config, first, last), race=racing)
+            self._known[config] = last
+        still_open = int(tally.n[config]) > last >= (self._start or 0)
+        if racing and still_open:
+            self._board.open(config, *tally.samples(config, last, int(tally.n[config])))
+        return last > first or (racing and still_open)
 
     def _judge_warm_start(self, tally: Tally) -> None:
         if (self._known[self._warm.alive] < self._warm.positions).any():
@@ -221,7 +228,8 @@ class Race:
         fought = self._duels.catch_up(self._board, self.leader)
         if len(fought):
             level = float(self._log_by_rank(_PAIRED, np.array([self.leader]))[0])
-            self._margin[fought] = np.minimum(self._margin[fought], self._duels.margins(fought, level))
+            shown = self._duels.margins(self._board, self.leader, fought, level)
+            self._margin[fought] = np.minimum(self._margin[fought], shown)
 
     def _consider_leaders(self, fresh: list[int]) -> None:
         """A challenger that clearly beats the leader on their common positions takes over; validity does not care."""

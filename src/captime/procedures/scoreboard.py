@@ -23,7 +23,8 @@ class Scoreboard:
         least: The smallest positive score, 1/B.
 
     Attributes:
-        count: Scores of the race per configuration, the warm start not included.
+        count: Settled scores of the race per configuration, the warm start not included.
+        total: The same with the scores of runs behind them that are still open, as the intervals they are now.
     """
 
     def __init__(self, n_configs: int, least: float) -> None:
@@ -35,6 +36,7 @@ class Scoreboard:
         self._low_counts: IntArray = np.zeros((n_configs, len(self._grid)), dtype=np.int64)
         self._loss_counts: IntArray = np.zeros((n_configs, len(self._grid)), dtype=np.int64)
         self.count: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self.total: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._sums: FloatArray = np.zeros(n_configs)
         self._low: list[FloatArray] = [np.empty(0)] * n_configs
         self._high: list[FloatArray] = [np.empty(0)] * n_configs
@@ -47,13 +49,22 @@ class Scoreboard:
         if not race:
             return
         self._low_counts[config] += np.bincount(self._below.bin_down(low), minlength=bins)
+        self._write(config, low, high)
+        self.count[config] = self.total[config]
+        self._sums[config] += float(low.sum())
+
+    def open(self, config: int, low: FloatArray, high: FloatArray) -> None:
+        """What is known now of the runs behind the settled ones; said anew each time."""
+        self._write(config, low, high)
+
+    def _write(self, config: int, low: FloatArray, high: FloatArray) -> None:
+        """Scores behind the settled ones."""
         n = int(self.count[config])
         for kept, new in ((self._low, low), (self._high, high)):
             if len(kept[config]) < n + len(new):
                 kept[config] = np.concatenate((kept[config][:n], np.empty(n + 2 * len(new))))
             kept[config][n : n + len(new)] = new
-        self.count[config] += len(low)
-        self._sums[config] += float(low.sum())
+        self.total[config] = n + len(low)
 
     def low(self, config: int, first: int, last: int) -> FloatArray:
         """Low ends of the race's scores number first, …, last - 1."""
@@ -68,12 +79,27 @@ class Scoreboard:
         return float(self._sums[config]) / max(1, int(self.count[config]))
 
     def lower(self, config: IntArray, log_inverse: FloatArray) -> FloatArray:
-        """Lower bounds from the race's scores."""
-        return self._below.lower(self._low_counts[config], log_inverse)
+        """Lower bounds from the race's scores, open runs counted or left out, whichever says more.
+
+        Both are right: the bounds hold at every length of the prefix at once, and an open run counts with the low end
+        of its interval.
+        """
+        bound = self._below.lower(self._low_counts[config], log_inverse)
+        for place in np.flatnonzero(self.total[config] > self.count[config]).tolist():
+            low = self.low(int(config[place]), int(self.count[config[place]]), int(self.total[config[place]]))
+            counts = self._low_counts[config[place]] + np.bincount(self._below.bin_down(low), minlength=len(self._grid))
+            bound[place] = max(bound[place], self._below.lower(counts[None], log_inverse[place : place + 1])[0])
+        return bound
 
     def upper(self, config: IntArray, log_inverse: FloatArray) -> FloatArray:
-        """Upper bounds from all scores."""
-        return 1.0 - self._above.lower(self._loss_counts[config], log_inverse)
+        """Upper bounds from all scores, open runs counted or left out, whichever says more."""
+        bound = 1.0 - self._above.lower(self._loss_counts[config], log_inverse)
+        last = len(self._grid) - 1
+        for place in np.flatnonzero(self.total[config] > self.count[config]).tolist():
+            high = self.high(int(config[place]), int(self.count[config[place]]), int(self.total[config[place]]))
+            counts = self._loss_counts[config[place]] + np.bincount(last - self._below.bin_up(high), minlength=last + 1)
+            bound[place] = min(bound[place], 1.0 - self._above.lower(counts[None], log_inverse[place : place + 1])[0])
+        return bound
 
 
 class Duels:
@@ -86,7 +112,7 @@ class Duels:
 
     def __init__(self, n_configs: int, margins: FloatArray) -> None:
         steps = round(1.0 / _DIFFERENCE_STEP)
-        grid = np.arange(-steps, steps + 1) * _DIFFERENCE_STEP
+        grid: FloatArray = np.linspace(-1.0, 1.0, 2 * steps + 1)
         self._mixture = PairedMixture(grid, margins, sine_nodes(_FRACTIONS))
         self._counts: IntArray = np.zeros((n_configs, len(grid)), dtype=np.int64)
         self._common: IntArray = np.zeros(n_configs, dtype=np.int64)
@@ -97,17 +123,31 @@ class Duels:
         self._common[:] = 0
 
     def catch_up(self, board: Scoreboard, leader: int) -> IntArray:
-        """Take in the positions that the leader and somebody else have run since the last time; return who it was."""
-        common = np.minimum(board.count, board.count[leader])
-        behind = np.flatnonzero(common > self._common)
+        """Take in what is new on positions that the leader and somebody else have run; return who it was."""
+        settled = np.minimum(board.count, board.count[leader])
+        behind = np.flatnonzero(settled > self._common)
         behind = behind[behind != leader]
         for challenger in behind.tolist():
-            first, last = int(self._common[challenger]), int(common[challenger])
-            worst = board.high(challenger, first, last) - board.low(leader, first, last)
-            self._counts[challenger] += np.bincount(self._mixture.bin_up(worst), minlength=self._counts.shape[1])
+            last = int(settled[challenger])
+            self._counts[challenger] += self._counted(board, leader, challenger, last)
             self._common[challenger] = last
-        return behind
+        shown = np.flatnonzero(np.minimum(board.total, board.total[leader]) > settled)
+        return np.union1d(behind, shown[shown != leader])
 
-    def margins(self, challengers: IntArray, log_inverse: float) -> FloatArray:
+    def _counted(self, board: Scoreboard, leader: int, challenger: int, last: int) -> IntArray:
+        """Binned differences on common positions from those already taken in up to `last`."""
+        first = int(self._common[challenger])
+        worst = board.high(challenger, first, last) - board.low(leader, first, last)
+        return np.bincount(self._mixture.bin_up(worst), minlength=self._counts.shape[1])
+
+    def margins(self, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: float) -> FloatArray:
         """By how much each challenger may be ahead of the leader at most; 1 where nothing is shown yet."""
-        return self._mixture.smallest_margin(self._counts[challengers], np.full(len(challengers), log_inverse))
+        level = np.full(len(challengers), log_inverse)
+        margin = self._mixture.smallest_margin(self._counts[challengers], level)
+        total = np.minimum(board.total[challengers], board.total[leader])
+        for place in np.flatnonzero(total > self._common[challengers]).tolist():
+            # Open runs too, as the intervals they are now; right at every length, so the better of the two counts.
+            challenger = int(challengers[place])
+            counts = self._counts[challenger] + self._counted(board, leader, challenger, int(total[place]))
+            margin[place] = min(margin[place], self._mixture.smallest_margin(counts[None], level[:1])[0])
+        return margin

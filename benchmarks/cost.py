@@ -1,0 +1,199 @@
+"""What a certificate costs: CPU time to certify epsilon, by procedure, on real and on made-up solvers.
+
+Sampling with replacement, restart accounting, medians over seeds. Every ratio is measured in this one run, on the same
+streams. Usage: make bench-cost, or: python benchmarks/cost.py --seeds 5 --out bench-out/cost.csv
+"""
+
+import argparse
+import csv
+import math
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from clairvoyant import cheapest_certificate
+from rich.console import Console
+from rich.table import Table
+
+from captime import RuntimeTable, parse_utility, read_table, simulate
+from captime.sources.synthetic import synthetic_table
+
+EPSILONS = (0.2, 0.1, 0.05)
+DELTA = 0.1
+UTILITIES = ("log-laplace(60, 1)", "uniform(60)")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A procedure with its options. Those that do not look at their goal are run once, to the smallest epsilon."""
+
+    label: str
+    procedure: str
+    options: dict[str, Any]
+    needs_goal: bool = False
+
+
+CONTENDERS = (
+    Contender("UP (paper)", "up", {"variant": "paper"}),
+    Contender("OUP (new rule)", "oup", {"rule": "new"}),
+    Contender("COUP+ finite part", "coup-plus", {}),
+    Contender("fixed captimes + betting", "fixed-captimes", {}),
+    Contender("race, unpaired", "race", {"paired": False}, needs_goal=True),
+    Contender("race", "race", {}, needs_goal=True),
+)
+REFERENCE = "clairvoyant"
+
+
+def tables(folder: Path, only: str) -> Iterator[tuple[str, Callable[[], RuntimeTable]]]:
+    """Names and makers: one table is in memory at a time."""
+    made: list[tuple[str, Callable[[], RuntimeTable]]] = [
+        (path.name, lambda path=path: read_table(path))  # type: ignore[misc]
+        for path in sorted(folder.glob("*"))
+        if (path / "algorithm_runs.arff").exists()
+    ]
+    if not made:
+        print(f"no ASlib scenarios in {folder}: only the made-up tables are measured", file=sys.stderr)
+    made += [
+        (
+            "minisat-like",
+            lambda: synthetic_table(1, 972, 20_118, limit=900.0, spread=0.003, first_log_speed=1.0, hardness=2.0),
+        ),
+        ("rcw-like", lambda: synthetic_table(2, 2_000, 35_640, limit=10_000.0, spread=0.002, first_log_speed=3.5)),
+        (
+            "regions-like",
+            lambda: synthetic_table(
+                3, 2_000, 50_000, limit=10_000.0, spread=0.0015, first_log_speed=1.0, hardness=0.8, noise=0.4
+            ),
+        ),
+    ]
+    yield from ((name, make) for name, make in made if only in name)
+
+
+_TABLE: RuntimeTable | None = None  # what the workers, forked after it was made, share
+
+
+def measure(task: tuple[Contender, str, int]) -> list[tuple[str, str, int, float, float, bool]]:
+    """(label, utility, seed, epsilon, CPU seconds, whether the answer is epsilon-optimal) of one contender."""
+    contender, text, seed = task
+    table = _TABLE
+    assert table is not None  # noqa: S101 (set before the workers are forked)
+    utility = parse_utility(text)
+    truth = np.array([float((utility(row) * (row < table.limit)).mean()) for row in table.seconds])
+    goals = EPSILONS if contender.needs_goal else (min(EPSILONS),)
+    found = []
+    for goal in goals:
+        result = simulate(
+            table,
+            utility=utility,
+            procedure=contender.procedure,
+            options=contender.options,
+            delta=DELTA,
+            epsilon=goal,
+            sampling="replace",
+            seed=seed,
+        )
+        made = result.outcome.trace.decisions()
+        for epsilon in (goal,) if contender.needs_goal else EPSILONS:
+            there = np.flatnonzero(made.epsilon <= epsilon)
+            seconds = float(made.seconds[there[0]]) if len(there) else math.inf
+            config = int(made.config[there[0]]) if len(there) else 0
+            right = bool(truth[config] >= truth.max() - epsilon)
+            found.append((contender.label, text, seed, epsilon, seconds, right))
+    return found
+
+
+def main() -> None:
+    """Measure everything, print tables, write the numbers."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seeds", type=int, default=5)
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments.add_argument("--only", default="", help="measure tables whose name contains this")
+    arguments.add_argument("--contenders", default="", help="only contenders whose label contains one of these, a,b,c")
+    arguments.add_argument("--aslib", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "aslib")
+    arguments.add_argument("--out", type=Path, default=Path("bench-out/cost.csv"))
+    wishes = arguments.parse_args()
+    console = Console(highlight=False, width=150)
+    contenders = [each for each in CONTENDERS if any(part in each.label for part in wishes.contenders.split(","))]
+    rows: list[tuple[str, str, str, int, float, float, bool]] = []
+    for name, make in tables(wishes.aslib, wishes.only):
+        started = time.monotonic()
+        table = make()
+        rows += [(name, *one) for one in measure_table(table, contenders, wishes.seeds, wishes.jobs)]
+        took = time.monotonic() - started
+        console.print(f"{name}: {table.n_configs} x {table.n_instances}, {took:.0f} s", style="dim")
+        wishes.out.parent.mkdir(parents=True, exist_ok=True)
+        with wishes.out.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(("table", "label", "utility", "seed", "epsilon", "cpu_seconds", "right"))
+            writer.writerows(rows)
+    report(console, rows, [each.label for each in contenders])
+
+
+def measure_table(
+    table: RuntimeTable, contenders: list[Contender], seeds: int, jobs: int
+) -> list[tuple[str, str, int, float, float, bool]]:
+    """All contenders on one table, in parallel."""
+    global _TABLE  # noqa: PLW0603 (forked workers share it instead of copying a gigabyte)
+    _TABLE = table
+    # The dearest first, so that no worker is left alone with one at the end.
+    tasks = [(each, text, seed) for each in contenders for text in UTILITIES for seed in range(seeds)]
+    rows = []
+    with get_context("fork").Pool(jobs) as pool:
+        for found in pool.imap_unordered(measure, tasks):
+            rows += found
+    for text in UTILITIES:
+        for epsilon in EPSILONS:
+            limit = cheapest_certificate(table, parse_utility(text), epsilon, DELTA)
+            rows.append((REFERENCE, text, 0, epsilon, limit, True))
+    return rows
+
+
+def report(console: Console, rows: list[tuple[str, str, str, int, float, float, bool]], labels: list[str]) -> None:
+    """Medians, ratios to the race, geometric means."""
+    cells: dict[tuple[str, str, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for table, label, text, _, epsilon, seconds, _ in rows:
+        cells[table, text, epsilon][label].append(seconds)
+    shown = Table(title=f"CPU days to certify epsilon, delta = {DELTA}, medians over seeds", title_justify="left")
+    for heading in ("table", "utility", "epsilon", *labels, "race / best other", "race / clairvoyant"):
+        shown.add_column(heading, justify="right")
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for (table, text, epsilon), by_label in cells.items():
+        cost = {label: float(np.median(values)) / 86400 for label, values in by_label.items()}
+        for label in (*labels, REFERENCE):
+            ratios[label].append(cost[label] / cost["race"])
+        others = min(cost[label] for label in labels if label != "race")
+        shown.add_row(
+            table,
+            text,
+            f"{epsilon:g}",
+            *(f"{cost[label]:.3g}" for label in labels),
+            f"{cost['race'] / others:.2f}",
+            f"{cost['race'] / cost[REFERENCE]:.1f}",
+        )
+    console.print(shown)
+    for label in labels:
+        if label != "race":
+            console.print(f"{label} / race, geometric mean over {len(cells)} cells: {_mean(ratios[label]):.1f}")
+    console.print(f"race / clairvoyant, geometric mean: {1 / _mean(ratios[REFERENCE]):.1f}")
+    worst = max(
+        np.median(by_label["race"]) / min(np.median(by_label[label]) for label in labels if label != "race")
+        for by_label in cells.values()
+    )
+    console.print(f"race / best other, worst cell: {worst:.2f}")
+    wrong = sum(not right for *_, right in rows)
+    console.print(f"answers that were not epsilon-optimal: {wrong} of {len(rows)} (at most {DELTA:.0%} are allowed)")
+
+
+def _mean(ratios: list[float]) -> float:
+    return math.exp(float(np.mean(np.log(ratios))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""The book-keeping of the live path: orders become the runs still missing, outcomes become sums.
+
+Rules of this room. Samples of a configuration are the first n positions of the stream, all of them, each with an
+interval that holds its score whatever happens later. A run nobody has heard of counts from 0 to 1; a run seen
+unfinished counts up to what an answer just then would be worth; a lost run is asked for again and is open until then.
+Nothing here depends on the order in which outcomes arrive: the same outcomes give the same tally, to the last bit.
+There is no clock.
+"""
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.errors import InvariantViolated
+from captime.plans.protocol import Plan
+from captime.prefix import Prefix
+from captime.runs import RunOutcome, RunRequest, Status
+from captime.tally import Tally, blank_tally
+from captime.targets import Targets
+from captime.utilities.protocol import Utility
+
+# Stands for the runtime of a run that was cut: later than any captime, but not "never", which is what a failure is.
+_LATER_THAN_ANY_CAPTIME = sys.float_info.max
+
+
+class Evidence:
+    """What is known and what is under way: aim it, take requests, add outcomes, read the tally.
+
+    Args:
+        n_configs: How many configurations.
+        plan: How long runs may take and what they are then worth.
+        utility: What answers are worth.
+
+    Attributes:
+        tally: What is known, open runs included as intervals.
+        ignored: Outcomes that answered no attempt under way: doubled, or given up before they came.
+        disagreements: Runs that answered sooner than they had been seen unfinished before. They count as if they had
+            answered just then: to take the sooner time would let a run that is tried twice be lucky twice.
+    """
+
+    def __init__(self, n_configs: int, plan: Plan, utility: Utility) -> None:
+        self.tally: Tally = blank_tally(n_configs, self.samples)
+        self.tally.settled = np.zeros(n_configs, dtype=np.int64)
+        self.ignored = 0
+        self.disagreements = 0
+        self._plan = plan
+        self._utility = utility
+        self._runs = [Prefix() for _ in range(n_configs)]
+        self._waiting: deque[tuple[int, int]] = deque()
+        self._held: dict[int, list[int]] = {}
+        self._flying: dict[tuple[int, int], RunRequest] = {}
+        self._aloft: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._retired: BoolArray = np.zeros(n_configs, dtype=np.bool_)
+
+    @property
+    def open(self) -> int:
+        """Runs that were ordered and are not settled, those of retired configurations left out: the work in hand."""
+        return int(self.tally.open[~self._retired].sum())
+
+    @property
+    def in_flight(self) -> int:
+        """Attempts under way."""
+        return len(self._flying)
+
+    # ------------------------------------------------------------------ orders
+
+    def aim(self, targets: Targets) -> int:
+        """Take these orders; they stand until they are fulfilled. Return how many runs they opened."""
+        before = int(self.tally.open.sum())
+        first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first
+        columns = (targets.config, targets.n, targets.level, first)
+        for config, n, level, start in zip(*(column.tolist() for column in columns), strict=True):
+            self._aim(config, n, level, start)
+        return int(self.tally.open.sum()) - before
+
+    def _aim(self, config: int, n: int, level: int, start: int) -> None:
+        tally, runs = self.tally, self._runs[config]
+        old = int(tally.n[config])
+        if start > old:
+            runs.grow(start)
+            gap = slice(old, start)
+            runs.skipped[gap] = runs.settled[gap] = True
+            runs.high[gap] = 0.0
+            tally.skipped[config] += start - old
+            old = start
+        if level > tally.level[config]:
+            self._raise(config, level, old)
+        if n > old:
+            runs.grow(n)
+            self._waiting.extend((config, position) for position in range(old, n))
+        tally.n[config] = max(n, old)
+        self._add_up(config)
+
+    def _raise(self, config: int, level: int, n: int) -> None:
+        """What was cut is open again; attempts under way go on to their old captime and are asked for once more."""
+        runs = self._runs[config]
+        self.tally.level[config] = level
+        position = np.flatnonzero(~runs.skipped[:n])
+        runs.captime[position] = self._plan.captime(np.full(len(position), level), position)
+        runs.start_over()
+        self._judge(config, position)
+        again = position[~runs.settled[position] & ~runs.flying[position]]
+        self._waiting.extend((config, each) for each in again.tolist())
+
+    def retire(self, candidates: BoolArray) -> IntArray:
+        """Ask for no more runs of those who are no candidates; return those of them who have attempts under way.
+
+        Their orders stand: whoever becomes a candidate again goes on where it was.
+        """
+        for config in np.flatnonzero(self._retired & candidates).tolist():
+            self._waiting.extend((config, position) for position in self._held.pop(config, ()))
+        self._retired = ~candidates
+        return np.flatnonzero(self._retired & (self._aloft > 0))
+
+    def take(self, limit: int) -> list[RunRequest]:
+        """At most so many of the missing runs, in the order in which they were wanted; they count as under way now."""
+        chosen: list[tuple[int, int]] = []
+        while self._waiting and len(chosen) < limit:
+            config, position = self._waiting.popleft()
+            runs = self._runs[config]
+            if self._retired[config]:
+                self._held.setdefault(config, []).append(position)
+            elif not (runs.settled[position] or runs.flying[position]):
+                runs.flying[position] = True
+                chosen.append((config, position))
+        if not chosen:
+            return []
+        configs, positions = np.array(chosen, dtype=np.int64).T
+        captimes = self._plan.captime(self.tally.level[configs], positions)
+        captimes = np.broadcast_to(captimes, configs.shape).tolist()
+        return [self._launch(*which, captime) for which, captime in zip(chosen, captimes, strict=True)]
+
+    def _launch(self, config: int, position: int, captime: float) -> RunRequest:
+        runs = self._runs[config]
+        request = RunRequest(config, position, captime, int(runs.attempts[position]))
+        runs.captime[position] = captime
+        runs.attempts[position] += 1
+        self.tally.runs[config] += 1
+        self._aloft[config] += 1
+        self._flying[config, position] = request
+        return request
+
+    # ------------------------------------------------------------------ what became known
+
+    def seen(self, request: RunRequest, seconds: float) -> bool:
+        """An attempt under way was last seen unfinished after so many CPU seconds, counted from its very first start.
+
+        "Now minus start" will not do: the run may have ended since somebody looked. Return whether that was news.
+        """
+        config, position = request.config, request.instance
+        runs = self._runs[config]
+        if self._flying.get((config, position)) != request or not seconds > runs.seen[position]:
+            return False
+        runs.seen[position] = seconds
+        self._judge(config, np.array([position]))
+        self._add_up(config)
+        return True
+
+    def add(self, outcomes: Iterable[RunOutcome]) -> IntArray:
+        """Take in what became of requests, in any order; return the configurations whose sums moved."""
+        heard: dict[int, list[int]] = {}
+        for outcome in outcomes:
+            if self._landed(outcome):
+                heard.setdefault(outcome.request.config, []).append(outcome.request.instance)
+        for config, positions in heard.items():
+            self._judge(config, np.array(positions))
+            self._add_up(config)
+            settled = self._runs[config].settled
+            # To the front: they have waited longest.
+            self._waiting.extendleft((config, each) for each in positions if not settled[each])
+        return np.array(sorted(heard), dtype=np.int64)
+
+    def _landed(self, outcome: RunOutcome) -> bool:
+        """Write down what was measured; False if nobody waits for it."""
+        config, position = outcome.request.config, outcome.request.instance
+        if self._flying.get((config, position)) != outcome.request:
+            self.ignored += 1
+            return False
+        del self._flying[config, position]
+        self._aloft[config] -= 1
+        runs = self._runs[config]
+        runs.flying[position] = False
+        runs.cost[position] += outcome.cost
+        match outcome.status:
+            case Status.COMPLETED:
+                self.disagreements += int(outcome.runtime < runs.seen[position])
+                runs.runtime[position] = max(outcome.runtime, float(runs.seen[position]))
+            case Status.FAILED:
+                runs.runtime[position] = np.inf
+            case Status.CAPPED | Status.LOST:
+                runs.seen[position] = max(outcome.runtime, float(runs.seen[position]))
+        return True
+
+    def _judge(self, config: int, position: IntArray) -> None:
+        """Intervals of these runs, from what is written down and the level in force."""
+        runs, level = self._runs[config], np.full(len(position), self.tally.level[config])
+        seen = runs.seen[position]
+        known = ~np.isnan(runs.runtime[position])
+        # Reached its captime, and nobody is trying again. An attempt seen past its captime is about to end: wait.
+        cut = ~known & ~runs.flying[position] & (runs.attempts[position] > 0) & (seen >= runs.captime[position])
+        settled = known | cut
+        runs.settled[position] = settled
+        if settled.any():
+            self._settle(runs, position[settled], level[settled])
+        if not settled.all():
+            waiting = position[~settled]
+            runs.completed[waiting], runs.low[waiting] = False, 0.0
+            runs.high[waiting] = self._plan.alive(seen[~settled], level[~settled], waiting)
+
+    def _settle(self, runs: Prefix, position: IntArray, level: IntArray) -> None:
+        # A cut run is told as "later than any captime": u⁻¹ may have been rounded, and the plan must not take the
+        # rounded captime for a runtime that is just in time.
+        runtime = runs.runtime[position]
+        cut = np.isnan(runtime)
+        seconds = np.where(cut, _LATER_THAN_ANY_CAPTIME, runtime)
+        worth = self._utility(np.where(cut, np.inf, runtime))
+        runs.completed[position], runs.low[position], runs.high[position] = self._plan.settled(
+            seconds, worth, level, position
+        )
+
+    def _add_up(self, config: int) -> None:
+        tally, runs = self.tally, self._runs[config]
+        sums, tally.completed[config], tally.open[config] = runs.totals(int(tally.n[config]))
+        tally.utility_low[config], tally.utility_high[config], tally.seconds[config] = sums
+        tally.settled[config] = runs.done
+
+    def samples(self, config: int, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """Low and high ends of that configuration on positions first, …, last - 1; 0 and 1 where nothing was run."""
+        if not 0 <= first <= last:
+            raise InvariantViolated(
+                f"samples of positions {first} to {last} were asked for; expected 0 <= first <= last"
+            )
+        runs, low, high = self._runs[config], np.zeros(last - first), np.ones(last - first)
+        ordered = max(min(last, int(self.tally.n[config])) - first, 0)
+        here = slice(first, first + ordered)
+        low[:ordered] = runs.low[here]
+        high[:ordered] = np.where(runs.skipped[here], 1.0, runs.high[here])
+        return low, high
+
+    def under_way(self) -> Sequence[RunRequest]:
+        """The attempts under way, oldest first."""
+        return tuple(self._flying.values())

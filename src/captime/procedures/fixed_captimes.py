@@ -1,0 +1,90 @@
+"""Fixed captimes with betting bounds: the engine that the race with random captimes is measured against."""
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.bounds.mixture import BinnedMixture, sine_nodes
+from captime.budget import SelectionBudget
+from captime.plans.ladder import Ladder
+from captime.procedures.leader_and_challenger import LeaderAndChallenger
+from captime.procedures.problem import Problem
+from captime.tally import Tally
+from captime.targets import Targets, no_targets
+
+# Scores are rounded to multiples of 1/256 and bounds to multiples of 1/512, both to the safe side: half a percent of
+# utility is the price for bounds whose cost does not grow with the number of runs.
+_GRID: FloatArray = np.linspace(0.0, 1.0, 257)
+_MEANS: FloatArray = np.arange(1, 512) / np.float64(512.0)
+_BETS = 24
+# A time-uniform bound may be read at any moments one likes: whenever the prefix has grown by 2 %.
+_PACE = 50
+# Captimes at which an answer is worth more than this teach nothing: everything beyond them is nearly worth as much.
+_TEACHES = 2 / 3
+
+
+class FixedCaptimes(LeaderAndChallenger):
+    """The front runner and its challenger, each with its own captime, judged by mixture betting.
+
+    The bound is monotone and holds at all sample sizes at once, so no captime and no n has a share of delta of its own:
+    the low ends of the scores lie below the scores and the high ends above them, whatever the captimes. Lower bounds
+    hold with probability 1 - delta / (2 · n_configs) each, upper bounds with 1 - delta / 2 each: only the upper bound
+    of the one best configuration, or the lower bound of any, could make the recommendation wrong. A captime doubles, as
+    often as it takes, while what it hides is at least the sampling width; the first one is the first rung of the ladder
+    with u(κ) < 2/3.
+    """
+
+    bound = "mixture"
+    mode = "selection"
+    shares = (("lower bounds", 0.5), ("upper bound of the best", 0.5))
+
+    def __init__(self, problem: Problem) -> None:
+        rungs = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
+        teaching = np.flatnonzero(rungs.worth_at_rung < _TEACHES)
+        first = int(teaching[0]) if len(teaching) else len(rungs.rungs) - 1
+        super().__init__(problem, Ladder(problem.utility, rungs.rungs[first:]), 0.0)
+        self.budget = SelectionBudget(problem.delta, problem.n_configs)
+        self._mixture = BinnedMixture(_GRID, _MEANS, sine_nodes(_BETS))
+        self._rising: BoolArray = np.zeros(problem.n_configs, dtype=np.bool_)
+
+    def ask(self, slots: int) -> Targets:
+        """The two who are due: a longer captime for what they have run, or 2 % more runs; others if there are slots."""
+        if self.finished() is not None:
+            return no_targets()
+        chosen = self._due_and_next(max(slots, 2))
+        n, rising = self._n.take(chosen), self._rising.take(chosen)
+        more = n + np.maximum(1, n // _PACE)
+        if self.problem.n_instances is not None:
+            more = np.minimum(more, self.problem.n_instances)
+        return Targets(chosen, np.where(rising, n, more), self._level.take(chosen) + rising)
+
+    def tell(self, tally: Tally, changed: IntArray) -> None:
+        """One decision, on whatever has been settled since the last one."""
+        moved = (tally.n.take(changed) > self._n.take(changed)) | (
+            tally.level.take(changed) > self._level.take(changed)
+        )
+        news = changed[moved & (tally.open.take(changed) == 0)]
+        for config in news.tolist():
+            self._judge(tally, config)
+        if len(news):
+            self._decide()
+
+    def _judge(self, tally: Tally, config: int) -> None:
+        """Bounds of one configuration from all its scores; and whether its captime has to rise."""
+        n, level = int(tally.n[config]), int(tally.level[config])
+        low, high = tally.samples(config, 0, n)
+        mixture, price = self._mixture, self.budget.log_inverse_lower
+        down = np.bincount(mixture.bin_down(low), minlength=len(_GRID))[None]
+        up = np.bincount(mixture.bin_up(high), minlength=len(_GRID))[None]
+        lower, upper = self.intervals.tighten(
+            config,
+            float(mixture.lower(down, np.array([price]))[0]),
+            float(mixture.upper(up, np.array([self.budget.log_inverse_upper]))[0]),
+        )
+        self._n[config], self._level[config] = n, level
+        mean_low, mean_high = tally.utility_low[config] / n, tally.utility_high[config] / n
+        sampling = (mean_low - lower) + (upper - mean_high)
+        costs_more = mean_high - mean_low >= sampling
+        self._rising[config] = costs_more and bool(self.plan.can_rise(np.array([level]))[0])
+        if self.candidates[config]:
+            self._hope[config] = upper
+            self._mean[config] = mean_low
