@@ -20,7 +20,7 @@ from captime.targets import Targets
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, table_of
 
-steady = settings(derandomize=True, deadline=None, max_examples=60)
+steady = settings(derandomize=True, deadline=None, max_examples=40)
 
 # On these runtimes uniform(64) and step(8) are exact sums of powers of two, so ties are real ties.
 RUNTIMES = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 63.0, NEVER])
@@ -110,7 +110,7 @@ class Question:
 @st.composite
 def questions(draw: st.DrawFn, procedure: str, options: st.SearchStrategy[dict[str, object]]) -> Question:
     """Small tables with many ties, long enough for captimes to rise and somebody to be eliminated."""
-    shape = (draw(st.integers(2, 12)), draw(st.sampled_from((1, 30, 200, 700))))
+    shape = (draw(st.integers(2, 9)), draw(st.sampled_from((1, 30, 100, 250))))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     # Each configuration has its own taste among the runtimes; some are equal to others.
     weights = rng.dirichlet(np.full(len(RUNTIMES), 0.4), size=shape[0])[rng.integers(shape[0], size=shape[0])]
@@ -127,7 +127,8 @@ def questions(draw: st.DrawFn, procedure: str, options: st.SearchStrategy[dict[s
         delta=draw(st.sampled_from((0.05, 0.5, 0.9))),
         epsilon=draw(st.sampled_from((0.0, 0.2, 0.5))),
         captime_first=1.0 if published.get("variant") == "as-published" else draw(st.sampled_from((0.3, 1.0, 8.0))),
-        budget=draw(st.sampled_from((np.inf, 40.0, 900.0))),
+        # Odd numbers: a budget met exactly is met or missed by how a sum was rounded.
+        budget=draw(st.sampled_from((np.inf, 41.371, 913.217))),
         accounting=draw(st.sampled_from(("restart", "resume"))),
     )
 

@@ -69,12 +69,14 @@ class Evidence:
 
     def aim(self, targets: Targets) -> int:
         """Take these orders; they stand until they are fulfilled. Return how many runs they opened."""
-        before = int(self.tally.open.sum())
+        tally, config = self.tally, targets.config
+        before = int(tally.open.sum())
         first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first
-        columns = (targets.config, targets.n, targets.level, first)
-        for config, n, level, start in zip(*(column.tolist() for column in columns), strict=True):
-            self._aim(config, n, level, start)
-        return int(self.tally.open.sum()) - before
+        news = (np.maximum(targets.n, first) > tally.n.take(config)) | (targets.level > tally.level.take(config))
+        columns = (column[news].tolist() for column in (config, targets.n, targets.level, first))
+        for which, n, level, start in zip(*columns, strict=True):
+            self._aim(which, n, level, start)
+        return int(tally.open.sum()) - before
 
     def _aim(self, config: int, n: int, level: int, start: int) -> None:
         tally, runs = self.tally, self._runs[config]

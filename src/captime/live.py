@@ -18,7 +18,7 @@ from captime.runs import RunRequest
 from captime.trace import Decisions, Trace
 
 # An unfinished run is looked at again once it is so many times as old as at the last look: sooner tells little.
-_OLDER = 1.25
+_OLDER = 2.0
 
 Observer = Callable[[Procedure, Evidence, Executor], None]
 
@@ -76,8 +76,8 @@ def drive_parallel(
         evidence: Keeps the books; made for the procedure's plan.
         budget: CPU seconds that may be spent. Runs under way when they run out are cancelled.
         deadline: The same for the executor's clock.
-        look_every: At least so many wall-clock seconds pass between looks at unfinished runs, which narrow what they can
-            still be worth.
+        look_every: At least so many wall-clock seconds pass between looks at unfinished runs, which narrow what these
+            can still be worth.
         observer: Called after every lap.
         interrupted: Asked before every lap; True stops with the certificate held so far.
     """

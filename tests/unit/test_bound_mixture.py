@@ -25,6 +25,7 @@ from captime.errors import ScenarioError
 steady = settings(derandomize=True, deadline=None, max_examples=50)
 
 unit = st.floats(0.0, 1.0)
+MANY_NODES = BinnedMixture(nodes=sine_nodes())
 scores_in_order = st.lists(unit, min_size=1, max_size=40).map(np.array)
 levels = st.floats(0.5, 20.0)
 
@@ -148,8 +149,7 @@ def test_the_search_finds_what_a_look_at_all_candidates_finds(candidates: int) -
 @given(scores_in_order, levels)
 def test_binned_bounds_are_on_the_safe_side_and_near(scores: FloatArray, log_inverse: float) -> None:
     """Rounded down for lower ends, up for upper ends: never tighter than exact, wider by at most a bin and a step."""
-    bins, steps = 128, 256
-    mixture = BinnedMixture(nodes=sine_nodes())
+    bins, steps, mixture = 128, 256, MANY_NODES
     level = np.array([log_inverse])
     lower = float(mixture.lower(counts_of(mixture.bin_down(scores), bins + 1), level)[0])
     upper = float(mixture.upper(counts_of(mixture.bin_up(scores), bins + 1), level)[0])
@@ -276,10 +276,10 @@ def test_known_sums_of_the_scores_themselves_change_nothing() -> None:
         assert bound(scores, 60, 3.0, sums) == pytest.approx(bound(scores, 60, 3.0), abs=1e-9)
 
 
-@pytest.mark.parametrize("ones", [1, 3, 5])
+@pytest.mark.parametrize("ones", [1, 3, 4])
 def test_every_order_of_a_small_set_counted(ones: int) -> None:
-    """Exactly: of all orders of N = 10 zeros and ones, at most δ have a wrong bound at some time, on either side."""
-    population, delta = 10, 0.3
+    """Exactly: of all orders of N = 8 zeros and ones, at most δ have a wrong bound at some time, on either side."""
+    population, delta = 8, 0.3
     truth = ones / population
     wrong = dict.fromkeys((mixture_lower_finite, mixture_upper_finite), 0)
     orders = list(itertools.combinations(range(population), ones))

@@ -1,4 +1,6 @@
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -263,3 +265,21 @@ def test_a_failure_probability_of_one_or_more_is_refused(member: type[SampleBoun
 def test_without_scores_nothing_is_known(member: type[SampleBound]) -> None:
     """[0, 1]."""
     assert member()(np.empty(0), np.empty(0), 3.0) == (0.0, 1.0)
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "bounds.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_bounds_has_every_member_with_its_facts() -> None:
+    """Name, monotone, time-uniform and needs, as declared."""
+    rows = re.findall(r"^\| `([\w-]+)` \| (yes|no) \| (yes|no) \| (\w+) \|", PAGE, flags=re.MULTILINE)
+    said = {name: (monotone == "yes", uniform == "yes", needs) for name, monotone, uniform, needs in rows}
+    assert said == {name: (bound.monotone, bound.time_uniform, bound.needs) for name, bound in BOUNDS.items()}
+
+
+def test_the_figures_on_the_page_are_what_its_code_gives() -> None:
+    """The block runs, and what it asserts is true."""
+    found = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    assert found
+    for block in found:
+        exec(compile(block, "docs/bounds.md", "exec"), {"__name__": "example"})  # noqa: S102 (our own documentation)

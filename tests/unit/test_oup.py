@@ -29,6 +29,13 @@ def test_many_turns_at_a_time_decide_like_one_by_one(question: Question) -> None
     assert_same_story(question)
 
 
+@pytest.mark.parametrize("procedure", ["oup", "coup-plus"])
+def test_an_endless_stream_is_walked_like_one_by_one(procedure: str) -> None:
+    """Draws with replacement, until epsilon is reached."""
+    seconds = np.random.default_rng(8).lognormal(np.linspace(0.5, 3.0, 6)[:, None], 1.0, (6, 90))
+    assert_same_story(Question(seconds, procedure, utility="exponential(10)", sampling="replace", epsilon=0.4))
+
+
 @steady
 @given(st.integers(0, 2**32 - 1))
 def test_the_merge_is_the_order_of_single_turns(seed: int) -> None:
@@ -93,7 +100,7 @@ def test_the_new_rule_skips_captimes_that_teach_nothing() -> None:
     raised = [e.captime for e in result.outcome.trace.incidents() if e.kind == "captime" and e.config == 0]
     assert raised[:6] == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
     old = simulate(table, utility="log-laplace(60, 1)", procedure="oup", epsilon=0.0, options={"rule": "old"})
-    assert not [e for e in old.outcome.trace.incidents() if e.kind == "captime"]
+    assert min(e.round for e in old.outcome.trace.incidents() if e.kind == "captime") > 20
 
 
 def test_slots_are_filled_by_hope() -> None:
@@ -105,18 +112,19 @@ def test_slots_are_filled_by_hope() -> None:
     assert built("old").ask(1).level.tolist() == [0]
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_oup_is_wrong_no_more_often_than_allowed(law: str) -> None:
-    """Every bound at every look (running bounds remember the worst) and every certificate, 60 fresh tables."""
-    world, rng, wrong = LAWS[law](mixed(5)), np.random.default_rng(5), 0
-    for _ in range(60):
-        question = Question(world.draw(rng, 200), "oup", utility=str(world.utility), delta=0.2)
-        outcome, procedure = question.run()
-        assert isinstance(procedure, Optimist)
-        ends = procedure.intervals
-        misses = (ends.lower > world.truth + 1e-9) | (ends.upper < world.truth - 1e-9)
-        wrong += bool(misses.any()) or false_certificate(outcome, world.truth)
-    assert wrong <= limit_for(60, 0.2)
+def test_oup_is_wrong_no_more_often_than_allowed() -> None:
+    """Every bound at every look (running bounds remember the worst) and every certificate, 15 fresh tables a law."""
+    rng, wrong = np.random.default_rng(5), 0
+    for law in LAWS.values():
+        world = law(mixed(4))
+        for _ in range(15):
+            question = Question(world.draw(rng, 150), "oup", utility=str(world.utility), delta=0.2)
+            outcome, procedure = question.run()
+            assert isinstance(procedure, Optimist)
+            ends = procedure.intervals
+            misses = (ends.lower > world.truth + 1e-9) | (ends.upper < world.truth - 1e-9)
+            wrong += bool(misses.any()) or false_certificate(outcome, world.truth)
+    assert wrong <= limit_for(15 * len(LAWS), 0.2)
 
 
 def test_the_best_is_not_eliminated_and_epsilon_never_rises() -> None:

@@ -96,7 +96,7 @@ def mixture_upper_finite(
         _check_places(place, len(scores), population)
         known = np.asarray(known_sum, dtype=np.float64)
         _check_known(known, place)
-        missing = _counted_places(place) - known
+        missing = np.maximum(_counted_places(place) - known, 0.0)  # sums are rounded
     return 1.0 - mixture_lower_finite(1.0 - scores, population, log_inverse, missing, positions=place, nodes=nodes)
 
 

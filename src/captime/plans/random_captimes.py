@@ -32,13 +32,10 @@ class Schedule:
 
     def change_from(self, position: int, value: float) -> None:
         """From this position on the number is `value`; earlier positions keep theirs for ever."""
-        if position < self._starts[-1]:
+        if position <= self._starts[-1]:
             raise ScenarioError(f"position {position} has its value already; the last change was at {self._starts[-1]}")
-        if position == self._starts[-1]:
-            self._values[-1] = value
-        else:
-            self._starts.append(position)
-            self._values.append(value)
+        self._starts.append(position)
+        self._values.append(value)
 
     def at(self, position: IntArray) -> FloatArray:
         """The numbers of these positions."""

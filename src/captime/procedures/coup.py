@@ -14,7 +14,8 @@ from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans.ladder import Ladder
 from captime.procedures.lockstep import _best_so_far as best_so_far
-from captime.procedures.optimistic import Manners, Optimist, Rule, Variant
+from captime.procedures.manners import Manners, Rule, Variant
+from captime.procedures.optimistic import Optimist
 from captime.procedures.oup import check_choice, check_first_captime
 from captime.procedures.problem import Problem
 

@@ -57,7 +57,7 @@ class CoupPlus(LeaderAndChallenger):
         """The two who are due, one run each; then, if there are slots, others who may be due soon."""
         if self.finished() is not None:
             return no_targets()
-        chosen = self._due_and_next(max(slots, 2))
+        chosen = self._due_and_next(slots)
         return Targets(chosen, self._n.take(chosen) + 1, self._level.take(chosen) + self._rising.take(chosen))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:

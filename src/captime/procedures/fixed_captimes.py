@@ -1,5 +1,7 @@
 """Fixed captimes with betting bounds: the engine that the race with random captimes is measured against."""
 
+from functools import cache
+
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
@@ -20,6 +22,12 @@ _BETS = 24
 _PACE = 50
 # Captimes at which an answer is worth more than this teach nothing: everything beyond them is nearly worth as much.
 _TEACHES = 2 / 3
+
+
+@cache
+def _betting() -> BinnedMixture:
+    """One table of logarithms for all: it depends on nothing but the constants above, and takes a moment to fill."""
+    return BinnedMixture(_GRID, _MEANS, sine_nodes(_BETS))
 
 
 class FixedCaptimes(LeaderAndChallenger):
@@ -43,14 +51,14 @@ class FixedCaptimes(LeaderAndChallenger):
         first = int(teaching[0]) if len(teaching) else len(rungs.rungs) - 1
         super().__init__(problem, Ladder(problem.utility, rungs.rungs[first:]), 0.0)
         self.budget = SelectionBudget(problem.delta, problem.n_configs)
-        self._mixture = BinnedMixture(_GRID, _MEANS, sine_nodes(_BETS))
+        self._mixture = _betting()
         self._rising: BoolArray = np.zeros(problem.n_configs, dtype=np.bool_)
 
     def ask(self, slots: int) -> Targets:
         """The two who are due: a longer captime for what they have run, or 2 % more runs; others if there are slots."""
         if self.finished() is not None:
             return no_targets()
-        chosen = self._due_and_next(max(slots, 2))
+        chosen = self._due_and_next(slots)
         n, rising = self._n.take(chosen), self._rising.take(chosen)
         more = n + np.maximum(1, n // _PACE)
         if self.problem.n_instances is not None:

@@ -6,9 +6,6 @@ merge of falling sequences, and many turns are settled by one sort: see `tell_tu
 the turns one at a time.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
@@ -17,41 +14,13 @@ from captime.certificate import Certificate
 from captime.intervals import Intervals
 from captime.plans.protocol import Plan
 from captime.procedures.lockstep import _best_so_far as best_so_far
+from captime.procedures.manners import Manners
 from captime.procedures.merge import Merged, merge, next_rival
 from captime.procedures.problem import Problem
 from captime.procedures.ranks import largest, two_largest
 from captime.procedures.turns import Lanes, SingleSteps, Turns, no_turns
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
-
-Rule = Literal["new", "old"]
-Variant = Literal["recommended", "as-published"]
-
-
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """Where the published code and the recommended form differ, and OUP from COUP.
-
-    Attributes:
-        rule: When captimes double. `old` is UP's: what the cap hides is at least twice the radius. `new` splits the
-            width exactly: what is lost to the cap is at least what is lost to chance.
-        keep_best: Report the smallest epsilon so far, with the configuration that reached it.
-        leader_counts: Compare the leader with itself too when computing epsilon.
-        ties_by_mean: Among equal lower bounds prefer the larger mean utility; otherwise the lower index alone decides.
-        spare_last: Leave the last instance of the stream unused.
-        stop_alone: Content when one candidate is left.
-        test_ahead: The test for doubling uses the radius of so many samples more than there are.
-        widest_radius: And never a larger radius than this.
-    """
-
-    rule: Rule = "new"
-    keep_best: bool = True
-    leader_counts: bool = False
-    ties_by_mean: bool = True
-    spare_last: bool = False
-    stop_alone: bool = True
-    test_ahead: int = 0
-    widest_radius: float = 1.0
 
 
 class Optimist:
@@ -144,9 +113,9 @@ class Optimist:
         self._leader = int(leader[turns - 1])
         config, epsilon = self._certify(leader[:turns], gap[:turns])
         self._eliminate(float(bar[turns - 1]))
+        self._after_decision(float(width[turns - 1]), float(gap[turns - 1]))
         left = np.full(turns, before)
         left[-1] = np.count_nonzero(self.candidates)
-        self._after_decision(float(width[turns - 1]), float(gap[turns - 1]))
         return Turns(merged.row[:, None], config, epsilon, left)
 
     def _walkable(self, lanes: Lanes) -> IntArray:
@@ -180,7 +149,7 @@ class Optimist:
 
     def _keep(self, lanes: Lanes, used: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Everyone of the lanes stands where its turns have brought it."""
-        # Also those who had no turn after all: `_leaders` has tried out lower ends and means that are now void.
+        # Also those who had no turn after all: `_leaders` has tried out means that are now void.
         idle = lanes.config[used == 0]
         self._mean[idle] = self._high.take(idle) / np.maximum(self._n.take(idle), 1)
         walked = np.flatnonzero(used)

@@ -11,14 +11,17 @@ from captime.budget import PUBLISHED_SERIES, CellBudget
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans.ladder import Ladder
-from captime.procedures.optimistic import Manners, Optimist, Rule, Variant
+from captime.procedures.manners import Manners, Rule, Variant
+from captime.procedures.optimistic import Optimist
 from captime.procedures.problem import Problem
 
 
 class RadiusAtMostOne(Hoeffding):
-    """The bound as OUP's authors compute it. In exact arithmetic a radius above 1 says as little as 1 does; in floating
-    point mean + (1 - u(κ)) can come out a hair below 1 where mean + (1 - u(κ))·α does not, and that hair decides turns.
-    """  # noqa: D205 (one thought)
+    """The bound as OUP's authors compute it, with a radius of at most 1.
+
+    In exact arithmetic a larger radius says as little as 1 does. In floating point mean + (1 - u(κ)) can come out a
+    hair below 1 where mean + (1 - u(κ))·α does not, and that hair decides whose turn it is.
+    """
 
     def __call__(
         self, n: IntArray, low: FloatArray, high: FloatArray, log_inverse: FloatArray, floor: FloatArray, /

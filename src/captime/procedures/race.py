@@ -17,15 +17,23 @@ from captime.errors import ScenarioError
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.problem import Problem
 from captime.procedures.scoreboard import Duels, Scoreboard
+from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
 Mode = Literal["selection", "simultaneous"]
 
-# Shares of delta: upper bound of the best configuration, duels, lower bounds, and the upper end of the interval shown.
-_UPPER, _PAIRED, _LOWER, _SHOWN = 0.43, 0.43, 0.1, 0.04
-_SHARES = (("upper", _UPPER), ("paired", _PAIRED), ("lower", _LOWER), ("shown", _SHOWN))
+# Shares of delta: upper bound of the best configuration, duels, lower bounds, the upper end of the interval shown, and
+# the scout's lower bound.
+_UPPER, _PAIRED, _LOWER, _SHOWN, _SCOUT = 0.41, 0.41, 0.1, 0.04, 0.04
+_SHARES = (("upper", _UPPER), ("paired", _PAIRED), ("lower", _LOWER), ("shown", _SHOWN), ("scout", _SCOUT))
+# One challenger in so many is run at a time, or one if there are fewer.
+_TOGETHER = 32
+# With fewer configurations the warm start is so cheap that scouting cannot save much.
+_SCOUT_FROM = 24
+# On a shorter stream the positions are better kept for the race; on a longer one the scout takes at most a quarter.
+_SCOUT_INSTANCES = 128
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.005
 
@@ -43,6 +51,7 @@ class Race:
         growth: How much of its past a configuration repeats at a time.
         leader_share: Give the leader at least this share of all CPU time while that still narrows its interval.
         truncation: Stop runs where u has fallen to this share of epsilon.
+        scout: First see whether one configuration is good enough for anyone; see scout.py.
 
     Attributes:
         leader: The recommended configuration.
@@ -64,6 +73,7 @@ class Race:
         growth: float = 0.1,
         leader_share: float = 0.15,
         truncation: float = 0.1,
+        scout: bool = True,
     ) -> None:
         _check(boost, mode, first_runs, growth, truncation)
         n_configs = problem.n_configs
@@ -75,6 +85,7 @@ class Race:
         self.lower: FloatArray = np.zeros(n_configs)
         self.upper: FloatArray = np.ones(n_configs)
         self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
+        self._available = math.inf if problem.n_instances is None else problem.n_instances
         longest = min(problem.captime_top, float(problem.utility.inverse(np.array(truncation * self._aim))))
         self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(longest))
         self._paired = paired
@@ -83,8 +94,13 @@ class Race:
         self._board = Scoreboard(n_configs, 1.0 / boost)
         self._duels = Duels(n_configs, _margins(self._aim))
         self._warm = WarmStart(n_configs, first_runs, 2, problem.n_instances)
+        self._scout: Scout | None = None
+        if scout and n_configs >= _SCOUT_FROM and problem.epsilon > 0 and self._available >= _SCOUT_INSTANCES:
+            level = -math.log(_SCOUT * problem.delta)
+            self._scout = Scout(n_configs, 1.0 - problem.epsilon, level, n_configs * first_runs, self._board)
         self._start: int | None = None
-        self._log_rank: FloatArray = np.zeros(n_configs)
+        # Until there is a ranking, everyone has the same prior.
+        self._log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
         self._margin: FloatArray = np.ones(n_configs)
         self._known: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
@@ -100,6 +116,9 @@ class Race:
         """The next runs: everyone's in the warm start, then leader and most promising challengers."""
         if self.finished() is not None:
             return no_targets()
+        if self._scout is not None:
+            members, positions = self._scout.wanted
+            return self._order(members, np.full(len(members), positions))
         if self._start is None:
             waiting = self._warm.alive[self._ordered[self._warm.alive] < self._warm.positions]
             return self._order(waiting, np.full(len(waiting), self._warm.positions))
@@ -119,19 +138,28 @@ class Race:
     def _wanted(self, slots: int) -> list[tuple[int, int]]:
         """Configurations and prefix lengths, the leader first where it has to stay ahead."""
         rivals = np.flatnonzero(self._epsilons() > self.problem.epsilon)
+        uncleared = len(rivals)
+        rivals = rivals[self._has_more(rivals)]
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         idle = self._idle(rivals)
-        leader_idle = len(self._idle(np.array([self.leader]))) == 1
-        if leader_idle and self._leader_pays(len(rivals)):
+        leader = np.array([self.leader])
+        leader_waits = len(self._idle(leader)) == 1 and bool(self._has_more(leader)[0])
+        if leader_waits and (self._leader_pays(uncleared) or not len(rivals)):
             return [(self.leader, self._next(self.leader, slots))]
         # With many slots and few challengers, deeper orders; even for those at work already, rather than none.
-        chosen = (idle if len(idle) else rivals)[: max(1, slots)]
+        # With many challengers, several at a time: all of them need runs, and one decision serves them together.
+        chosen = (idle if len(idle) else rivals)[: max(1, slots, len(idle) // _TOGETHER)]
         share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
         wanted = [(int(config), self._next(int(config), share)) for config in chosen]
         ahead = max((n for _, n in wanted), default=0)
         if self._ordered[self.leader] < ahead:
             wanted.insert(0, (self.leader, max(ahead, self._next(self.leader, 1))))
         return wanted
+
+    def _has_more(self, config: IntArray) -> BoolArray:
+        """Whether the stream has positions that these have not been ordered to run."""
+        available = self.problem.n_instances
+        return np.ones(len(config), dtype=np.bool_) if available is None else self._ordered[config] < available
 
     def _idle(self, config: IntArray) -> IntArray:
         """Those of them whose orders are all done."""
@@ -160,7 +188,9 @@ class Race:
         if not fresh:
             return
         self.rounds += 1
-        if self._start is None:
+        if self._scout is not None:
+            self._judge_scout(tally, self._scout)
+        elif self._start is None:
             self._judge_warm_start(tally)
         else:
             self._tighten(np.array(fresh))
@@ -179,20 +209,45 @@ class Race:
             self._board.open(config, *tally.samples(config, last, int(tally.n[config])))
         return last > first or (racing and still_open)
 
-    def _judge_warm_start(self, tally: Tally) -> None:
-        if (self._known[self._warm.alive] < self._warm.positions).any():
+    def _judge_scout(self, tally: Tally, scout: Scout) -> None:
+        members, positions = scout.wanted
+        if (self._known[members] < np.minimum(positions, self.problem.n_instances or positions)).any():
             return
-        ranking = self._warm.judge(tally.utility_low)
-        if ranking is not None:
-            self._begin(ranking)
+        if scout.champion is None:
+            scout.choose(tally.utility_low)
+            self.leader = scout.champion if scout.champion is not None else self.leader
+            return
+        low, _ = tally.samples(scout.champion, scout.start + scout.count, int(self._known[scout.champion]))
+        scout.add(low)
+        self.lower[scout.champion] = scout.lower
+        if scout.over or self._known[scout.champion] >= self._available / 4:
+            if scout.lower < 1.0 - self.problem.epsilon:
+                # Its share of delta bought nothing; later lower bounds are paid from another one.
+                self.lower[:] = 0.0
+            self._scout = None
+
+    def _judge_warm_start(self, tally: Tally) -> None:
+        """Halve as long as everybody left has run enough.
+
+        Some have run further than that as scouts. What they met there must not decide who else runs there.
+        """
+        while self._start is None and not (self._known[self._warm.alive] < self._warm.positions).any():
+            positions, alive = self._warm.positions, self._warm.alive
+            means = tally.utility_low / positions
+            for config in alive[self._known[alive] > positions].tolist():
+                means[config] = tally.samples(config, 0, positions)[0].mean()
+            ranking = self._warm.judge(means)
+            if ranking is not None:
+                self._begin(ranking)
 
     def _begin(self, ranking: IntArray) -> None:
         """The prior is fixed, the race begins: lower bounds and duels use only what comes from here on."""
         n_configs = len(ranking)
-        self._start = self._warm.positions
+        # Behind everything that the ranking has seen, the scout's positions included.
+        self._start = max(self._warm.positions, int(self._known.max()))
         self.leader = int(ranking[0])
         if self.mode == "selection":
-            # π of rank r is 1 / ((r + 1)(r + 2)); they sum to 1.
+            # π of rank r is 1 / ((r + 1)(r + 2)); over all ranks these would sum to 1.
             rank = np.arange(n_configs, dtype=np.float64)
             self._log_rank[ranking] = np.log((rank + 1.0) * (rank + 2.0))
         else:
@@ -269,7 +324,9 @@ class Race:
 
     def _statement(self, epsilon: float, challenger: int | None = None) -> Certificate:
         leader = np.array([self.leader])
-        shown = float(self._board.upper(leader, self._log_by_rank(_SHOWN, leader))[0])
+        # The warm start's scores count here, and the prior was ranked on them: so this level knows nothing of ranks.
+        level = np.array([math.log(self.problem.n_configs) - math.log(_SHOWN * self.problem.delta)])
+        shown = float(self._board.upper(leader, level)[0])
         low = float(self.lower[self.leader])
         return Certificate(
             config=self.leader,
@@ -298,12 +355,12 @@ class Race:
         return "instances" if self._used_up() else None
 
     def _used_up(self) -> bool:
-        available = self.problem.n_instances
-        if available is None or self._start is None:
+        if self._start is None:
             return False
         rivals = self._epsilons() > self.problem.epsilon
         rivals[self.leader] = True
-        return bool((self._ordered[rivals] >= available).all())
+        done = ~self._has_more(np.flatnonzero(rivals))
+        return bool(done.all()) and (self._open is None or not self._open.any())
 
 
 def _margins(aim: float) -> FloatArray:
@@ -311,7 +368,7 @@ def _margins(aim: float) -> FloatArray:
     margins = [aim]
     while margins[-1] < 0.9:
         margins.append(1.12 * margins[-1] + 0.002)
-    return np.array([margin for margin in margins if margin < 0.95])
+    return np.array([margin for margin in margins if margin < 0.95] or [aim])
 
 
 def _check(boost: float, mode: str, first_runs: int, growth: float, truncation: float) -> None:

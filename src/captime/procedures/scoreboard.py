@@ -48,7 +48,7 @@ class Scoreboard:
         self._loss_counts[config] += np.bincount(bins - 1 - self._below.bin_up(high), minlength=bins)
         if not race:
             return
-        self._low_counts[config] += np.bincount(self._below.bin_down(low), minlength=bins)
+        self._low_counts[config] += self.binned_low(low)
         self._write(config, low, high)
         self.count[config] = self.total[config]
         self._sums[config] += float(low.sum())
@@ -65,6 +65,18 @@ class Scoreboard:
                 kept[config] = np.concatenate((kept[config][:n], np.empty(n + 2 * len(new))))
             kept[config][n : n + len(new)] = new
         self.total[config] = n + len(low)
+
+    def blank_counts(self) -> IntArray:
+        """Bins with nothing in them."""
+        return np.zeros(len(self._grid), dtype=np.int64)
+
+    def binned_low(self, low: FloatArray) -> IntArray:
+        """Low ends in bins, rounded down."""
+        return np.bincount(self._below.bin_down(low), minlength=len(self._grid))
+
+    def lower_of(self, counts: IntArray, log_inverse: FloatArray) -> FloatArray:
+        """Lower bounds from binned low ends, one row each."""
+        return self._below.lower(counts, log_inverse)
 
     def low(self, config: int, first: int, last: int) -> FloatArray:
         """Low ends of the race's scores number first, …, last - 1."""
@@ -87,7 +99,7 @@ class Scoreboard:
         bound = self._below.lower(self._low_counts[config], log_inverse)
         for place in np.flatnonzero(self.total[config] > self.count[config]).tolist():
             low = self.low(int(config[place]), int(self.count[config[place]]), int(self.total[config[place]]))
-            counts = self._low_counts[config[place]] + np.bincount(self._below.bin_down(low), minlength=len(self._grid))
+            counts = self._low_counts[config[place]] + self.binned_low(low)
             bound[place] = max(bound[place], self._below.lower(counts[None], log_inverse[place : place + 1])[0])
         return bound
 

@@ -4,9 +4,12 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 
+# While there are many, most go at once: with half of them the rounds together would cost several times the first.
+_MANY, _MANY_KEEP_ONE_IN = 16, 4
+
 
 class WarmStart:
-    """Everyone runs a few positions; the better half runs twice as many; and so on until few are left.
+    """Everyone runs a few positions; the better part runs twice as many; and so on until few are left.
 
     Nothing is claimed here. The outcome is a ranking, from which the prior over leaders is made; it is final before the
     first run on a later position starts, and is never made again.
@@ -31,17 +34,17 @@ class WarmStart:
         """Who has to run the first `positions` positions now."""
         return self._alive
 
-    def judge(self, sums: FloatArray) -> IntArray | None:
+    def judge(self, means: FloatArray) -> IntArray | None:
         """All of `alive` have run: halve and go on (None), or give the final ranking, best first.
 
         Args:
-            sums: Sums of the scores of all configurations.
+            means: Mean scores of all configurations.
         """
-        order = self._alive[np.argsort(-sums[self._alive], kind="stable")]
+        order = self._alive[np.argsort(-means[self._alive], kind="stable")]
         if len(order) <= self._finalists or 2 * self.positions > self._most:
             return np.concatenate((order, *self._dropped[::-1]))
-        half = -(-len(order) // 2)
-        self._dropped.append(order[half:])
-        self._alive = order[:half]
+        kept = -(-len(order) // (_MANY_KEEP_ONE_IN if len(order) > _MANY else 2))
+        self._dropped.append(order[kept:])
+        self._alive = order[:kept]
         self.positions *= 2
         return None

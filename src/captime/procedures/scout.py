@@ -1,0 +1,81 @@
+"""Good enough for anyone: utilities are at most 1, so a lower bound of 1 - epsilon on one configuration ends it all.
+
+Before everybody is run even once, a few configurations are tried on the first positions, and the best of them is run on
+later ones for as long as it looks as if it could be shown to be that good. It was chosen before those positions were
+seen, so its lower bound needs no union; it has a small share of delta of its own. Configurations that nobody has run
+are covered too.
+"""
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+from captime.procedures.scoreboard import Scoreboard
+
+_MEMBERS = 8
+_TRIALS = (4, 8, 16)
+# Give up once this share of what the warm start will cost anyway is spent.
+_SHARE = 0.15
+# After so many runs a mean that is not above the goal is taken at its word.
+_ENOUGH = 12
+
+
+class Scout:
+    """A short halving over a few configurations, then one of them alone.
+
+    Args:
+        n_configs: How many configurations there are.
+        goal: The lower bound wanted, 1 - epsilon.
+        log_inverse: ln(1 / failure probability) of that bound.
+        warm_runs: How many runs the warm start will take.
+        board: Where bounds are computed.
+
+    Attributes:
+        champion: The configuration that is tried alone; None while it is being chosen.
+        start: From this position on its scores count for the bound.
+        lower: The bound.
+        over: Whether there is nothing more to try.
+    """
+
+    def __init__(self, n_configs: int, goal: float, log_inverse: float, warm_runs: int, board: Scoreboard) -> None:
+        self._members: IntArray = np.unique(np.linspace(0, n_configs - 1, _MEMBERS).astype(np.int64))
+        self._goal = goal
+        self._log_inverse = np.array([log_inverse])
+        self._most_runs = _SHARE * warm_runs
+        self._board = board
+        self._round = 0
+        self._counts: IntArray = board.blank_counts()
+        self._scores: list[float] = []
+        self.champion: int | None = None
+        self.start = 0
+        self.lower = 0.0
+        self.over = False
+
+    @property
+    def wanted(self) -> tuple[IntArray, int]:
+        """Who has to have run how many positions."""
+        if self.champion is None:
+            return self._members, _TRIALS[self._round]
+        return np.array([self.champion]), self.start + len(self._scores) + max(2, len(self._scores) // 5)
+
+    def choose(self, sums: FloatArray) -> None:
+        """All members have run the positions wanted: halve, or name the champion."""
+        order = self._members[np.argsort(-sums[self._members], kind="stable")]
+        self._members = order[: -(-len(order) // 2)]
+        self._round += 1
+        if self._round == len(_TRIALS) or len(self._members) == 1:
+            self.champion = int(order[0])
+            self.start = _TRIALS[self._round - 1]
+
+    @property
+    def count(self) -> int:
+        """How many scores of the champion count so far."""
+        return len(self._scores)
+
+    def add(self, low: FloatArray) -> None:
+        """More scores of the champion, in stream order."""
+        self._scores += low.tolist()
+        self._counts += self._board.binned_low(low)
+        self.lower = max(self.lower, float(self._board.lower_of(self._counts[None], self._log_inverse)[0]))
+        n = len(self._scores)
+        hopeless = n >= _ENOUGH and sum(self._scores) <= n * self._goal
+        self.over = self.lower >= self._goal or hopeless or n >= self._most_runs
