@@ -158,8 +158,8 @@ class Race:
 
     def _has_more(self, config: IntArray) -> BoolArray:
         """Whether the stream has positions that these have not been ordered to run."""
-        available = self.problem.n_instances
-        return np.ones(len(config), dtype=np.bool_) if available is None else self._ordered[config] < available
+        more: BoolArray = self._ordered[config] < self._available
+        return more
 
     def _idle(self, config: IntArray) -> IntArray:
         """Those of them whose orders are all done."""
@@ -355,12 +355,12 @@ class Race:
         return "instances" if self._used_up() else None
 
     def _used_up(self) -> bool:
+        """Whether nobody who matters has anything left to learn from the stream; ordered is not yet known."""
         if self._start is None:
             return False
         rivals = self._epsilons() > self.problem.epsilon
         rivals[self.leader] = True
-        done = ~self._has_more(np.flatnonzero(rivals))
-        return bool(done.all()) and (self._open is None or not self._open.any())
+        return bool((self._known[rivals] >= self._available).all())
 
 
 def _margins(aim: float) -> FloatArray:
