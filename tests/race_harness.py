@@ -298,15 +298,15 @@ class Racing:
 
     Attributes:
         n_instances: Length of the stream.
-        kind: The race, or a faulty one.
         options: Options of the race.
+        kind: The race, or a faulty one.
         epsilon: Goal; left out, the world's own.
         limit: Timeout of the table.
     """
 
-    n_instances: int = 100
+    n_instances: int
+    options: Mapping[str, float | bool | str] = field(default_factory=dict)
     kind: type[WatchedRace] = WatchedRace
-    options: Mapping[str, float | bool | str] = field(default_factory=lambda: {"growth": 0.5})
     epsilon: float | None = None
     limit: float = math.inf
 

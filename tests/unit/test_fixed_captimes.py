@@ -45,16 +45,16 @@ def test_the_first_captime_is_the_first_that_teaches() -> None:
 
 
 def test_an_order_is_a_longer_captime_or_two_percent_more_runs() -> None:
-    """Never both, and never beyond the stream."""
+    """Never both, never beyond the stream, and no more for the front runner than for who has run least."""
     made = built()
-    made._n[:] = [500, 10, 995]
+    made._n[:] = [500, 300, 998]
     made._rising[1] = True
     orders = made.ask(3)
     asked = {
         config: (n, level)
         for config, n, level in zip(orders.config.tolist(), orders.n.tolist(), orders.level.tolist(), strict=True)
     }
-    assert asked == {0: (510, 0), 1: (10, 1), 2: (1000, 0)}
+    assert asked == {0: (506, 0), 1: (300, 1), 2: (1000, 0)}
 
 
 def test_captimes_rise_until_they_hide_less_than_chance_does() -> None:

@@ -55,12 +55,13 @@ class FixedCaptimes(LeaderAndChallenger):
         self._rising: BoolArray = np.zeros(problem.n_configs, dtype=np.bool_)
 
     def ask(self, slots: int) -> Targets:
-        """The two who are due: a longer captime for what they have run, or 2 % more runs; others if there are slots."""
+        """The two who are due: a longer captime for what they have run, or some more runs; others if there are slots."""
         if self.finished() is not None:
             return no_targets()
         chosen = self._due_and_next(slots)
         n, rising = self._n.take(chosen), self._rising.take(chosen)
-        more = n + np.maximum(1, n // _PACE)
+        # As many for the front runner as for its challenger: 2 % of a long prefix would leave the other no turn.
+        more = n + max(1, int(n.min(initial=0)) // _PACE)
         if self.problem.n_instances is not None:
             more = np.minimum(more, self.problem.n_instances)
         return Targets(chosen, np.where(rising, n, more), self._level.take(chosen) + rising)
