@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage bench dist clean
+.PHONY: help demo test check unit coverage bench bench-cost bench-workers dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,12 @@ coverage: $(VENV)/stamp  ## the statistical suites at full size
 
 bench: $(VENV)/stamp  ## speed against a plain per-run loop, ratios measured in one run
 	$(BIN)/python benchmarks/speed.py
+
+bench-cost: $(VENV)/stamp  ## what a certificate costs, by procedure (an hour or so; needs ASlib folders for the real solvers)
+	cd benchmarks && ../$(BIN)/python cost.py --out ../bench-out/cost.csv
+
+bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 256 virtual workers
+	$(BIN)/python benchmarks/workers.py
 
 dist: $(VENV)/stamp  ## wheel and sdist
 	$(BIN)/python -m build

@@ -83,7 +83,7 @@ def tables(folder: Path, only: str) -> Iterator[tuple[str, Callable[[], RuntimeT
             ),
         ),
     ]
-    yield from ((name, make) for name, make in made if only in name)
+    yield from ((name, make) for name, make in made if any(part in name for part in only.split(",")))
 
 
 Row = tuple[str, str, int, float, float, bool]
@@ -126,13 +126,17 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seeds", type=int, default=5)
     arguments.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    arguments.add_argument("--only", default="", help="measure tables whose name contains this")
+    arguments.add_argument("--only", default="", help="only tables whose name contains one of these, a,b,c")
     arguments.add_argument("--contenders", default="", help="only contenders whose label contains one of these, a,b,c")
     arguments.add_argument("--aslib", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "aslib")
     arguments.add_argument("--out", type=Path, default=Path("bench-out/cost.csv"))
+    arguments.add_argument("--again", type=Path, nargs="+", help="measure nothing: report what these files say")
     wishes = arguments.parse_args()
     console = Console(highlight=False, width=150)
     contenders = [each for each in CONTENDERS if any(part in each.label for part in wishes.contenders.split(","))]
+    if wishes.again:
+        report(console, read_rows(wishes.again), [each.label for each in contenders])
+        return
     rows: list[tuple[str, str, str, int, float, float, bool]] = []
     for name, make in tables(wishes.aslib, wishes.only):
         started = time.monotonic()
@@ -175,6 +179,16 @@ def measure_table(table: RuntimeTable, contenders: list[Contender], seeds: int, 
         tasks = [(text, epsilon) for text in UTILITIES for epsilon in EPSILONS]
         for (text, epsilon), limit in zip(tasks, pool.map(reference, tasks), strict=True):
             rows.append((REFERENCE, text, 0, epsilon, limit, True))
+    return rows
+
+
+def read_rows(paths: list[Path]) -> list[tuple[str, str, str, int, float, float, bool]]:
+    """What earlier measurements wrote."""
+    rows = []
+    for path in paths:
+        with path.open(newline="", encoding="utf-8") as file:
+            for table, label, text, seed, epsilon, seconds, right in list(csv.reader(file))[1:]:
+                rows.append((table, label, text, int(seed), float(epsilon), float(seconds), right == "True"))
     return rows
 
 

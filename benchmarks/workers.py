@@ -1,6 +1,6 @@
 """What more workers buy: utilisation, price and epsilon against virtual wall-clock time, for 1 to 256 virtual workers.
 
-A synthetic table with a mean runtime of about 10 s, the race, one virtual clock; nothing sleeps. Takes about half a minute.
+A synthetic table with a mean runtime of about 10 s, the race, one virtual clock; nothing sleeps. Takes half a minute.
 Usage: python benchmarks/workers.py
 """
 

@@ -237,9 +237,11 @@ def omniscient_failures(
     used = (place >= begin) | (place < prior.pilot[..., None])
     wrong = {kind: np.zeros(repetitions, dtype=np.bool_) for kind in KINDS}
     wrong["upper"] |= upper_wrong(high[best], world.truth[best], SHARES["upper"] * DELTA, used[best])
-    by_share = {kind: prior.levels(SHARES[kind]) for kind in ("lower", "paired", "shown")}
+    by_share = {kind: prior.levels(SHARES[kind]) for kind in ("lower", "paired")}
+    # What is shown counts the warm start too, so its level may not depend on the ranking.
+    shown_level = SHARES["shown"] * DELTA / world.n_configs
     for config, mean in enumerate(world.truth.tolist()):
-        wrong["shown"] |= upper_wrong(high[config], mean, by_share["shown"][config], used[config])
+        wrong["shown"] |= upper_wrong(high[config], mean, shown_level, used[config])
         wrong["lower"] |= lower_wrong(low[config][:, begin:], mean, by_share["lower"][config])
         if config != best:
             worst = high[best][:, begin:] - low[config][:, begin:]

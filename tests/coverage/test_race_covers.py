@@ -124,8 +124,8 @@ def test_whole_races_are_wrong_no_more_often_than_allowed(name: str, record_prop
 
 
 def test_short_races_in_all_worlds_are_wrong_no_more_often_than_allowed(record_property: Record) -> None:
-    """12 races in each world, counted together, with the options as they come."""
-    parts = [raced(name, 5, Racing(60), 12) for name in WORLDS]
+    """8 races in each world, counted together, with the options as they come."""
+    parts = [raced(name, 3, Racing(40), 8) for name in WORLDS]
     check("all worlds", {kind: np.concatenate([part[kind] for part in parts]) for kind in parts[0]}, record_property)
 
 
@@ -149,7 +149,7 @@ def test_the_other_forms_of_the_race_are_wrong_no_more_often_than_allowed(
 def test_a_scout_that_cannot_be_right_is_rarely_content(record_property: Record) -> None:
     """Thirty configurations, each just not good enough for anyone: to stop after scouting means a wrong lower bound."""
     world = tosses(np.full(30, 0.69), goal=0.3)
-    check("scouts", race_failures(world, Racing(160, QUICK), 100, 5), record_property)
+    check("scouts", race_failures(world, Racing(60, QUICK), 100, 5), record_property)
 
 
 def test_nonsense_among_the_options_is_refused() -> None:

@@ -61,7 +61,7 @@ class FixedCaptimes(LeaderAndChallenger):
         chosen = self._due_and_next(slots)
         n, rising = self._n.take(chosen), self._rising.take(chosen)
         # As many for the front runner as for its challenger: 2 % of a long prefix would leave the other no turn.
-        more = n + max(1, int(n.min(initial=0)) // _PACE)
+        more = n + max(1, int(n.min()) // _PACE)
         if self.problem.n_instances is not None:
             more = np.minimum(more, self.problem.n_instances)
         return Targets(chosen, np.where(rising, n, more), self._level.take(chosen) + rising)
