@@ -18,6 +18,7 @@ class Angle:
 
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = False
+    needs: ClassVar[str] = "sums"
     summary: ClassVar[str] = "Chernoff's bound in closed form: sums only, tighter than hoeffding near 0 and 1"
 
     def __call__(

@@ -28,12 +28,16 @@ Mode = Literal["selection", "simultaneous"]
 # the scout's lower bound.
 _UPPER, _PAIRED, _LOWER, _SHOWN, _SCOUT = 0.41, 0.41, 0.1, 0.04, 0.04
 _SHARES = (("upper", _UPPER), ("paired", _PAIRED), ("lower", _LOWER), ("shown", _SHOWN), ("scout", _SCOUT))
+# The warm start ends with so many configurations or fewer.
+_FINALISTS = 4
 # One challenger in so many is run at a time, or one if there are fewer.
 _TOGETHER = 32
 # With fewer configurations the warm start is so cheap that scouting cannot save much.
 _SCOUT_FROM = 24
 # On a shorter stream the positions are better kept for the race; on a longer one the scout takes at most a quarter.
 _SCOUT_INSTANCES = 128
+# With more slots than this nobody is sent ahead alone.
+_FEW_SLOTS = 4
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.005
 
@@ -93,7 +97,7 @@ class Race:
         self._leader_share = leader_share
         self._board = Scoreboard(n_configs, 1.0 / boost)
         self._duels = Duels(n_configs, _margins(self._aim))
-        self._warm = WarmStart(n_configs, first_runs, 2, problem.n_instances)
+        self._warm = WarmStart(n_configs, first_runs, _FINALISTS, problem.n_instances)
         self._scout: Scout | None = None
         if scout and n_configs >= _SCOUT_FROM and problem.epsilon > 0 and self._available >= _SCOUT_INSTANCES:
             level = -math.log(_SCOUT * problem.delta)
@@ -106,6 +110,8 @@ class Race:
         self._ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._seconds: FloatArray = np.zeros(n_configs)
         self._open: IntArray | None = None
+        self._warm_sums: FloatArray = np.zeros(n_configs)
+        self._ranking: IntArray | None = None
         self._best: Certificate | None = None
         if n_configs == 1:
             self._begin(np.array([0]))
@@ -116,15 +122,28 @@ class Race:
         """The next runs: everyone's in the warm start, then leader and most promising challengers."""
         if self.finished() is not None:
             return no_targets()
+        if self._scout is not None and slots > _FEW_SLOTS and not self._ordered.any():
+            # One configuration at a time would keep many workers waiting.
+            self._scout = None
         if self._scout is not None:
             members, positions = self._scout.wanted
             return self._order(members, np.full(len(members), positions))
         if self._start is None:
-            waiting = self._warm.alive[self._ordered[self._warm.alive] < self._warm.positions]
-            return self._order(waiting, np.full(len(waiting), self._warm.positions))
+            return self._warm_order(slots)
         wanted = self._wanted(slots)
         config = np.array([config for config, _ in wanted], dtype=np.int64)
         return self._order(config, np.array([n for _, n in wanted], dtype=np.int64))
+
+    def _warm_order(self, slots: int) -> Targets:
+        """Everyone left runs the positions of this round; while stragglers are awaited, the next round may begin."""
+        alive, positions = self._warm.alive, self._warm.positions
+        waiting = alive[self._ordered[alive] < positions]
+        if len(waiting) or self._ranking is not None or self._open is None or not self._open[alive].any():
+            return self._order(waiting, np.full(len(waiting), positions))
+        # Who goes ahead is decided by scores on positions before the ones it then runs, as everywhere.
+        likely = alive[np.argsort(-self._warm_sums[alive], kind="stable")][: max(1, len(alive) // 4)]
+        likely = likely[self._ordered[likely] < 2 * positions][: max(1, slots // positions)]
+        return self._order(likely, np.full(len(likely), 2 * positions))
 
     def _order(self, config: IntArray, n: IntArray) -> Targets:
         if self.problem.n_instances is not None:
@@ -202,7 +221,9 @@ class Race:
         racing = self._start is not None
         first, last = int(self._known[config]), int(tally.settled[config])
         if last > first:
-            self._board.add(config, *tally.samples(config, first, last), race=racing)
+            low, high = tally.samples(config, first, last)
+            self._board.add(config, low, high, race=racing)
+            self._warm_sums[config] += float(low[: max(0, self._warm.positions - first)].sum())
             self._known[config] = last
         still_open = int(tally.n[config]) > last >= (self._start or 0)
         if racing and still_open:
@@ -229,16 +250,17 @@ class Race:
     def _judge_warm_start(self, tally: Tally) -> None:
         """Halve as long as everybody left has run enough.
 
-        Some have run further than that as scouts. What they met there must not decide who else runs there.
+        Some have run further than that, as scouts or ahead of a round. What they met there must not decide who else
+        runs there. And the race begins only when nothing is open: leaving a slow run behind would be dropping it.
         """
-        while self._start is None and not (self._known[self._warm.alive] < self._warm.positions).any():
+        while self._ranking is None and not (self._known[self._warm.alive] < self._warm.positions).any():
             positions, alive = self._warm.positions, self._warm.alive
             means = tally.utility_low / positions
             for config in alive[self._known[alive] > positions].tolist():
                 means[config] = tally.samples(config, 0, positions)[0].mean()
-            ranking = self._warm.judge(means)
-            if ranking is not None:
-                self._begin(ranking)
+            self._ranking = self._warm.judge(means)
+        if self._ranking is not None and (self._known >= self._ordered).all():
+            self._begin(self._ranking)
 
     def _begin(self, ranking: IntArray) -> None:
         """The prior is fixed, the race begins: lower bounds and duels use only what comes from here on."""

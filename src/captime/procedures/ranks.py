@@ -18,11 +18,13 @@ def two_largest(values: FloatArray) -> tuple[int, int]:
 
 
 def largest(values: FloatArray, count: int) -> IntArray:
-    """Where the largest stand, in falling order.
+    """Where the largest stand, in falling order; none for a count of 0, all of them for more than there are.
 
     >>> largest(np.array([0.5, 1.0, 0.7, 1.0]), 3).tolist()
     [1, 3, 2]
     """
+    if count <= 0:
+        return np.empty(0, dtype=np.int64)
     if count == 1:
         return np.array([values.argmax()])
     if 2 * count >= len(values):
