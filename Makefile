@@ -19,7 +19,7 @@ $(VENV)/stamp: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(VENV)/stamp  ## a simulated comparison of Naive and UP, with its certificate and one picture
+demo: $(VENV)/stamp  ## a simulated comparison of Naive, UP and the race, with a certificate and one picture
 	$(BIN)/python -m captime demo --out demo-out
 
 test: check unit  ## everything CI runs: lint, types, layers, tests

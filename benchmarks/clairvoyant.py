@@ -39,9 +39,9 @@ def cheapest_certificate(table: RuntimeTable, utility: Utility, epsilon: float, 
     for i in range(table.n_configs):
         if i == best:
             continue
-        # Levels of the race: 0.43 delta for upper bounds; 0.43 delta times the prior 1/2 for the first leader's duels.
-        own = _samples(1.0 - scores[i], 1.0 - min(1.0, truth[best] + epsilon), math.log(1 / (0.43 * delta)))
-        duel = _samples(0.5 * (1.0 + scores[best] - scores[i]), 0.5 * (1.0 - epsilon), math.log(2 / (0.43 * delta)))
+        # Levels of the race: 0.41 delta for upper bounds; 0.41 delta times the prior 1/2 for the first leader's duels.
+        own = _samples(1.0 - scores[i], 1.0 - min(1.0, truth[best] + epsilon), math.log(1 / (0.41 * delta)))
+        duel = _samples(0.5 * (1.0 + scores[best] - scores[i]), 0.5 * (1.0 - epsilon), math.log(2 / (0.41 * delta)))
         total += min(own, duel) * costs[i]
         if duel < own:
             longest_duel = max(longest_duel, duel)

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from captime import RuntimeTable, parse_utility, read_table, simulate
+from captime.arrays import FloatArray
 from captime.sources.synthetic import synthetic_table
 
 EPSILONS = (0.2, 0.1, 0.05)
@@ -88,6 +89,7 @@ def tables(folder: Path, only: str) -> Iterator[tuple[str, Callable[[], RuntimeT
 
 Row = tuple[str, str, int, float, float, bool]
 _TABLE: RuntimeTable | None = None  # what the workers, forked after it was made, share
+_TRUTH: dict[str, FloatArray] = {}  # mean utilities on that table
 
 
 def measure(task: tuple[Contender, str, int, float]) -> list[Row]:
@@ -95,8 +97,7 @@ def measure(task: tuple[Contender, str, int, float]) -> list[Row]:
     contender, text, seed, budget = task
     table = _TABLE
     assert table is not None  # noqa: S101 (set before the workers are forked)
-    utility = parse_utility(text)
-    truth = np.array([float((utility(row) * (row < table.limit)).mean()) for row in table.seconds])
+    utility, truth = parse_utility(text), _TRUTH[text]
     goals = EPSILONS if contender.needs_goal else (min(EPSILONS),)
     found = []
     for goal in goals:
@@ -156,6 +157,9 @@ def measure_table(table: RuntimeTable, contenders: list[Contender], seeds: int, 
     """All contenders on one table, in parallel; the race first, because it bounds the patience with some others."""
     global _TABLE  # noqa: PLW0603 (forked workers share it instead of copying a gigabyte)
     _TABLE = table
+    for text in UTILITIES:
+        utility = parse_utility(text)
+        _TRUTH[text] = np.array([float((utility(row) * (row < table.limit)).mean()) for row in table.seconds])
     rows: list[Row] = []
     with get_context("fork").Pool(jobs) as pool:
         race = [

@@ -200,7 +200,7 @@ def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -
         rerun_seconds={str(kind): cost for kind, cost in replay.rerun_seconds.items()},
         runs=tally.runs.copy(),
         samples=seen,
-        captimes=replay.plan.captime(tally.level, started - 1),
+        captimes=replay.plan.captime(tally.level, np.maximum(tally.n, 1) - 1),
         capping=(tally.utility_high - tally.utility_low) / started,
         crossed=0 if intervals is None else int(intervals.crossed.sum()),
         trace=trace,

@@ -1,6 +1,8 @@
 import inspect
+import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ PAGES = {
 }
 # Typer once stood on click and now carries its own copy of it: the type differs, the shape is the same.
 PROGRAM: Any = typer.main.get_command(app)
+EXAMPLE = "captime simulate examples/solvers.csv --utility 'uniform(1min)' --epsilon 0.2"
 FRAGMENT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\.(added|changed|fixed|removed)\.md")
 
 
@@ -116,8 +119,11 @@ def test_every_procedure_is_documented_with_its_options() -> None:
 
 
 def test_every_bound_is_documented() -> None:
-    """By its name, where the procedures that use it are described."""
-    assert [name for name in BOUNDS if f"`{name}`" not in PAGES["docs/procedures.md"]] == []
+    """Each has a row in docs/bounds.md, with what it says about itself."""
+    rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \| (\w+) \| (\w+) \|", PAGES["docs/bounds.md"], flags=re.MULTILINE)
+    word = {True: "yes", False: "no"}
+    declared = [(name, word[each.monotone], word[each.time_uniform], each.needs) for name, each in BOUNDS.items()]
+    assert rows == declared
 
 
 def test_the_json_fields_are_the_documented_ones() -> None:
@@ -128,6 +134,39 @@ def test_the_json_fields_are_the_documented_ones() -> None:
         nested = value if field == "certificate" and isinstance(value, dict) else None
         printed += [field] if nested is None else [f"{field}.{inner}" for inner in nested]
     assert first_column(section("docs/procedures.md", "The JSON object")) == printed
+
+
+def test_compared_procedures_have_the_documented_object_each(workplace: Path) -> None:
+    """{"compare": {name: object}}, and a trace for each; whoever refuses is left out, and the exit code says so."""
+    line = f"{EXAMPLE} --json --trace story.csv"
+    compared = typed(f"{line} --compare race,up,naive")
+    assert compared.exit_code == 3
+    assert "naive is left out" in compared.stderr
+    objects = json.loads(compared.stdout)["compare"]
+    assert list(objects) == ["race", "up"]
+    assert objects["race"] == json.loads(typed(line).stdout)
+    assert sorted(path.name for path in workplace.glob("story.*.csv")) == ["story.race.csv", "story.up.csv"]
+
+
+def test_the_defaults_shown_are_the_real_ones() -> None:
+    """Of `captime simulate`, and of `captime.simulate`, where they have the same name."""
+    rows = dict(re.findall(r"^\| `--([\w-]+)` \| `?([^`|]+?)`? \|", PAGES["docs/commands.md"], flags=re.MULTILINE))
+    command = {parameter.opts[0].removeprefix("--"): parameter for parameter in PROGRAM.commands["simulate"].params}
+    function = inspect.signature(simulate).parameters
+    for name in ("procedure", "delta", "epsilon", "captime-first", "sampling", "seed", "accounting"):
+        assert rows[name] == str(command[name].default)
+        if name != "captime-first":
+            assert rows[name] == str(function[name].default)
+
+
+def test_the_layers_shown_are_those_that_are_checked() -> None:
+    """CONTRIBUTING.md and pyproject.toml say the same, but for rooms that are not built yet."""
+    checks = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(contract["layers"] for contract in checks["contracts"] if contract["type"] == "layers")
+    rooms = [[room for room in layer.split(" | ") if not room.startswith("(")] for layer in layers]
+    text = section("CONTRIBUTING.md", "The shape of it")
+    rows = re.findall(r"^\| (`.+?) (?<!\\)\| ", text, flags=re.MULTILINE)
+    assert [re.findall(r"`(\w+)`", row) for row in rows] == [layer for layer in rooms if layer]
 
 
 def test_the_trace_columns_are_the_documented_ones(workplace: Path) -> None:
@@ -155,6 +194,14 @@ def test_files_named_in_code_type_exist(page: str) -> None:
     }
     named = set(re.findall(r"`((?:src|tests|docs|examples|benchmarks|changelog\.d)/[\w./-]+)`", PAGES[page]))
     assert [path for path in sorted(named - to_be_written) if not (ROOT / path).exists()] == []
+
+
+def test_the_make_targets_named_exist() -> None:
+    """On every page and in the changelog, in code type and in indented blocks."""
+    texts = [*PAGES.values(), *(path.read_text(encoding="utf-8") for path in (ROOT / "changelog.d").glob("*.md"))]
+    named = {target for text in texts for target in re.findall(r"(?:`|^    )make ([a-z-]+)", text, flags=re.MULTILINE)}
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert named <= set(targets)
 
 
 def test_every_page_is_reached_from_the_index() -> None:
@@ -197,15 +244,14 @@ def test_commands_shown_can_be_typed(line: str, workplace: Path) -> None:
     ("heading", "line"),
     [
         ("What the demo prints", "captime demo"),
-        (
-            "Sixty seconds with a table",
-            "captime simulate examples/solvers.csv --utility 'uniform(1min)' --epsilon 0.2 --timeout 5min",
-        ),
+        ("Sixty seconds with a table", f"{EXAMPLE} --timeout 5min"),
+        ("Which procedure?", f"{EXAMPLE} --compare race,fixed-captimes,up"),
     ],
 )
 def test_the_readme_shows_what_is_really_printed(heading: str, line: str, workplace: Path) -> None:
     """Every line of the output in the README, but for the ellipses, is printed by the command above it."""
     pytest.importorskip("matplotlib")
+    assert line == "captime demo" or line in section("README.md", heading)
     shown = re.findall(r"^```text\n(.*?)^```$", section("README.md", heading), flags=re.MULTILINE | re.DOTALL)[-1]
     printed = {" ".join(row.split()) for row in typed(line).stdout.splitlines()}
     expected = [" ".join(row.split()) for row in shown.splitlines() if row != "…"]

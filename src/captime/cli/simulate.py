@@ -13,6 +13,7 @@ from rich.text import Text
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.live import live_view
 from captime.errors import CaptimeError, ScenarioError
+from captime.procedures import PROCEDURES
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import draw_epsilon
 from captime.report.machine import as_json
@@ -115,6 +116,9 @@ def _run_all(
     names: list[str], table: RuntimeTable, wishes: dict[str, Any], *, quiet: bool
 ) -> tuple[dict[str, Simulation], dict[str, CaptimeError]]:
     """Every procedure on the same stream; among several, one that cannot do it is left out with its reason."""
+    for name in names:
+        if name not in PROCEDURES:
+            raise ScenarioError(f"there is no procedure {name!r}; there are {', '.join(sorted(PROCEDURES))}")
     results: dict[str, Simulation] = {}
     refused: dict[str, CaptimeError] = {}
     with asking_to_stop() as interrupted:
@@ -139,15 +143,19 @@ def _print_results(results: dict[str, Simulation], *, compared: bool, as_json_ob
         return
     if compared:
         print_comparison(results)
-    cheapest = min(
-        results.values(), key=lambda result: (result.certificate.epsilon > result.epsilon, result.cpu_seconds)
-    )
-    print_certificate(cheapest)
+    print_certificate(min(results.values(), key=_dearness))
+
+
+def _dearness(result: Simulation) -> tuple[bool, bool, float]:
+    """Smaller is better; a hypothetical procedure that pays nothing is nobody's choice."""
+    return (result.cpu_seconds == 0, result.certificate.epsilon > result.epsilon, result.cpu_seconds)
 
 
 def print_comparison(results: dict[str, Simulation]) -> None:
     """One line per procedure: what it certified and what that cost."""
-    least = min((result.cpu_seconds for result in results.values() if result.cpu_seconds > 0), default=0.0)
+    # Only who reached the goal, and paid for it, can be the cheapest.
+    paid = [r.cpu_seconds for r in results.values() if r.cpu_seconds > 0 and r.outcome.stopped in GOAL_REACHED]
+    least = min(paid, default=0.0)
     shown = Table(title="The same stream, several procedures", title_justify="left")
     for heading in ("procedure", "configuration", "epsilon", "CPU time", "runs", "times the least", "stopped"):
         shown.add_column(heading, justify="left" if heading in ("procedure", "configuration", "stopped") else "right")
@@ -158,10 +166,11 @@ def print_comparison(results: dict[str, Simulation]) -> None:
             rounded_up(result.certificate.epsilon),
             duration_text(result.cpu_seconds),
             f"{int(result.outcome.runs.sum()):,}",
-            f"{result.cpu_seconds / least:.1f}" if least else "-",
+            f"{result.cpu_seconds / least:.1f}" if least and result.cpu_seconds else "-",
             result.outcome.stopped,
         )
-    Console(highlight=False).print(shown)
+    # Wide enough for the names: a line that the terminal wraps reads better than cut words.
+    Console(highlight=False, width=max(110, Console().width)).print(shown)
 
 
 def print_certificate(result: Simulation) -> None:

@@ -55,7 +55,7 @@ class FixedCaptimes(LeaderAndChallenger):
         self._rising: BoolArray = np.zeros(problem.n_configs, dtype=np.bool_)
 
     def ask(self, slots: int) -> Targets:
-        """The two who are due: a longer captime for what they have run, or some more runs; others if there are slots."""
+        """The two who are due: a longer captime for what they have run, or more runs; others if there are slots."""
         if self.finished() is not None:
             return no_targets()
         chosen = self._due_and_next(slots)

@@ -29,7 +29,7 @@ Mode = Literal["selection", "simultaneous"]
 _UPPER, _PAIRED, _LOWER, _SHOWN, _SCOUT = 0.41, 0.41, 0.1, 0.04, 0.04
 _SHARES = (("upper", _UPPER), ("paired", _PAIRED), ("lower", _LOWER), ("shown", _SHOWN), ("scout", _SCOUT))
 # The warm start ends with so many configurations or fewer.
-_FINALISTS = 4
+_FINALISTS = 2
 # One challenger in so many is run at a time, or one if there are fewer.
 _TOGETHER = 32
 # With fewer configurations the warm start is so cheap that scouting cannot save much.
@@ -38,6 +38,8 @@ _SCOUT_FROM = 24
 _SCOUT_INSTANCES = 128
 # With more slots than this nobody is sent ahead alone.
 _FEW_SLOTS = 4
+# Captimes are first cut as this epsilon needs it; longer ones come when epsilon has come near.
+_FIRST_TRUNCATION = 0.1
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.005
 
@@ -75,11 +77,12 @@ class Race:
         paired: bool = True,
         first_runs: int = 4,
         growth: float = 0.1,
-        leader_share: float = 0.15,
+        leader_share: float = 0.05,
         truncation: float = 0.1,
         scout: bool = True,
     ) -> None:
-        _check(boost, mode, first_runs, growth, truncation)
+        shares = {"growth": growth, "leader_share": leader_share, "truncation": truncation}
+        _check(boost, mode, first_runs, shares)
         n_configs = problem.n_configs
         self.problem = problem
         self.mode = mode
@@ -90,8 +93,10 @@ class Race:
         self.upper: FloatArray = np.ones(n_configs)
         self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
         self._available = math.inf if problem.n_instances is None else problem.n_instances
-        longest = min(problem.captime_top, float(problem.utility.inverse(np.array(truncation * self._aim))))
-        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(longest))
+        self._truncation = truncation
+        self._truncated_for = max(self._aim, _FIRST_TRUNCATION)
+        longest = Schedule(self._longest(self._truncated_for))
+        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), longest)
         self._paired = paired
         self._growth = growth
         self._leader_share = leader_share
@@ -343,6 +348,18 @@ class Race:
         worst = int(epsilon.argmax())
         if self._best is None or epsilon[worst] <= self._best.epsilon:
             self._best = self._statement(float(epsilon[worst]), worst if worst != self.leader else None)
+            self._lengthen(self._best.epsilon)
+
+    def _longest(self, epsilon: float) -> float:
+        """The longest captime that an epsilon needs: what lies behind it is a small share of that epsilon."""
+        needed = float(self.problem.utility.inverse(np.array(self._truncation * epsilon)))
+        return min(self.problem.captime_top, needed)
+
+    def _lengthen(self, epsilon: float) -> None:
+        """As epsilon shrinks, allow longer captimes, on positions that nobody has been ordered to run yet."""
+        if self._start is not None and self._truncated_for > self._aim and epsilon <= 2.0 * self._truncated_for:
+            self._truncated_for = max(self._aim, 0.5 * self._truncated_for)
+            self.plan.longest.change_from(int(self._ordered.max()) + 1, self._longest(self._truncated_for))
 
     def _statement(self, epsilon: float, challenger: int | None = None) -> Certificate:
         leader = np.array([self.leader])
@@ -393,14 +410,13 @@ def _margins(aim: float) -> FloatArray:
     return np.array([margin for margin in margins if margin < 0.95] or [aim])
 
 
-def _check(boost: float, mode: str, first_runs: int, growth: float, truncation: float) -> None:
+def _check(boost: float, mode: str, first_runs: int, shares: dict[str, float]) -> None:
     if not 1.0 <= boost <= 100.0:
         raise ScenarioError(f"boost is {boost!r}, but it has to be between 1 and 100; 1.25 is a good choice")
     if mode not in get_args(Mode):
         raise ScenarioError(f"race has no mode {mode!r}; there are {', '.join(get_args(Mode))}")
     if first_runs < 1:
         raise ScenarioError(f"first_runs is {first_runs}, but everyone has to run at least once")
-    if not 0.0 < growth <= 10.0:
-        raise ScenarioError(f"growth is {growth!r}, but it has to be a positive share, such as 0.1")
-    if not 0.0 < truncation < 1.0:
-        raise ScenarioError(f"truncation is {truncation!r}, but it has to be between 0 and 1, such as 0.1")
+    for name, share in shares.items():
+        if not 0.0 < share < 1.0:
+            raise ScenarioError(f"{name} is {share!r}, but it has to be a share between 0 and 1, such as 0.1")

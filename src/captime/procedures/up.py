@@ -3,6 +3,8 @@
 from fractions import Fraction
 from typing import Literal, get_args
 
+from captime.bounds import BOUNDS
+from captime.bounds.fit import Use, check_fit
 from captime.bounds.hoeffding import Hoeffding
 from captime.budget import PUBLISHED_SERIES, SERIES_SQUARED, CellBudget
 from captime.errors import ScenarioError
@@ -14,7 +16,11 @@ from captime.procedures.problem import Problem
 Variant = Literal["recommended", "paper", "as-published"]
 
 
-def up(problem: Problem, *, variant: Variant = "recommended", events: int = 4) -> Lockstep:
+# Sums only, looked at after every instance, every look paid for; and cut runs stand in by the ends of their intervals.
+_USE = Use("up", frozenset({"sums"}), looks_often=True, pays_for_looks=True, intervals=True)
+
+
+def up(problem: Problem, *, variant: Variant = "recommended", events: int = 4, bound: str = "hoeffding") -> Lockstep:
     """All candidates in lockstep, each with its own captime, doubled while cutting costs more than chance.
 
     Args:
@@ -24,18 +30,26 @@ def up(problem: Problem, *, variant: Variant = "recommended", events: int = 4) -
             bounds each round as the pseudocode does. `as-published` decides exactly like the authors' code: constant
             4·2.705808, leader compared with itself too, last instance unused, first captime 1 s, captimes unbounded.
         events: Inequalities charged per cell: the paper's 4, or the 2 that the interval needs.
+        bound: Name of another bound, if it fits: computed from sums and monotone, such as `kl`.
     """
     if variant not in get_args(Variant):
         raise ScenarioError(f"up has no variant {variant!r}; there are {', '.join(get_args(Variant))}")
+    if bound not in BOUNDS:
+        raise ScenarioError(f"there is no bound {bound!r}; there are {', '.join(BOUNDS)}")
+    check_fit(bound, BOUNDS[bound], _USE)
     if variant == "as-published":
+        if bound != "hoeffding":
+            raise ScenarioError(f"the bound is {bound!r}, but the published code uses hoeffding; leave the option out")
         return _as_published(problem, events)
     # Four events: the paper's 11, a little above 4·(π²/6)² = 10.83. Two events: the exact sum, rounded up.
     constant = Fraction(11) if events == 4 else events * SERIES_SQUARED
     budget = CellBudget(problem.delta, problem.n_configs, events, constant)
     plan = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
     tight = variant == "recommended"
-    intervals = Intervals(problem.n_configs, Hoeffding(), budget, plan, running=tight)
-    return Lockstep(problem, intervals, Habits(keep_best=tight, ties_by_mean=tight))
+    intervals = Intervals(problem.n_configs, BOUNDS[bound](), budget, plan, running=tight)
+    made = Lockstep(problem, intervals, Habits(keep_best=tight, ties_by_mean=tight))
+    made.bound = bound
+    return made
 
 
 def _as_published(problem: Problem, events: int) -> Lockstep:

@@ -42,6 +42,11 @@ def statement(result: Simulation) -> str:
     if held.epsilon >= 1.0:
         return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} configurations."
     whom = f"the best of these {held.n_configs} configurations"
+    if held.gamma is not None:
+        whom = (
+            f"the best of the space these {held.n_configs} configurations were drawn from, its luckiest "
+            f"{rounded_up(100 * held.gamma, 1)} % left out"
+        )
     near = f"is within {rounded_up(held.epsilon)} of {whom}" if held.epsilon > 0 else f"is {whom}"
     if held.delta == 0:
         return f"On this table, where nothing is left to chance, {name} {near}."
@@ -61,7 +66,11 @@ def lines(result: Simulation) -> list[tuple[str, str]]:
         ("expected utility", interval),
         ("cost", cost),
         ("candidates left", f"{left:,} of {held.n_configs:,}"),
-        *([] if held.challenger is None else [("held up by", printable(result.table.configs[held.challenger]))]),
+        *(
+            []
+            if held.challenger is None or held.epsilon == 0
+            else [("held up by", printable(result.table.configs[held.challenger]))]
+        ),
         ("stopped because", _STOPPED[outcome.stopped]),
         ("procedure", _procedure_line(result)),
     ]

@@ -50,5 +50,8 @@ def _draw(axes: Any, results: Mapping[str, Simulation], points: Mapping[str, lis
     axes.grid(visible=True, which="major", color="#E4E4E4", linewidth=0.7, zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
     first = next(iter(results.values()))
-    axes.set_title(f"{first.table.name}, {first.utility}, delta = {first.delta:g}", loc="left", fontsize=10.5)
-    axes.legend(frameon=False)
+    note = f"{first.table.name}, {first.utility}, delta = {first.delta:g}"
+    # Lower left: curves come down on the right.
+    axes.text(0.015, 0.03, note, transform=axes.transAxes, va="bottom", fontsize=9.0, color="#5A5A5A")
+    # Above the axes, where no curve can run through it.
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.0, fontsize=9.0)
