@@ -22,7 +22,8 @@ from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures import Problem
-from captime.procedures.race import _SHARES, Race
+from captime.procedures.race import Race
+from captime.procedures.race_terms import SHARES
 from captime.procedures.scoreboard import Duels, Scoreboard
 from captime.procedures.warm_start import WarmStart
 from captime.sources.replay import Replay
@@ -33,7 +34,7 @@ from runtime_laws import in_order, table_of
 
 DELTA = 0.2
 BOOST = 1.25
-SHARES = dict(_SHARES)
+SHARE = dict(SHARES)
 KINDS = ("upper", "lower", "paired", "shown")
 """Upper bound of the best, any leader's lower bound, any leader's duel with the best, upper end of what is shown."""
 
@@ -236,10 +237,10 @@ def omniscient_failures(
     # Positions that successive halving skipped stay skipped.
     used = (place >= begin) | (place < prior.pilot[..., None])
     wrong = {kind: np.zeros(repetitions, dtype=np.bool_) for kind in KINDS}
-    wrong["upper"] |= upper_wrong(high[best], world.truth[best], SHARES["upper"] * DELTA, used[best])
-    by_share = {kind: prior.levels(SHARES[kind]) for kind in ("lower", "paired")}
+    wrong["upper"] |= upper_wrong(high[best], world.truth[best], SHARE["upper"] * DELTA, used[best])
+    by_share = {kind: prior.levels(SHARE[kind]) for kind in ("lower", "paired")}
     # What is shown counts the warm start too, so its level may not depend on the ranking.
-    shown_level = SHARES["shown"] * DELTA / world.n_configs
+    shown_level = SHARE["shown"] * DELTA / world.n_configs
     for config, mean in enumerate(world.truth.tolist()):
         wrong["shown"] |= upper_wrong(high[config], mean, shown_level, used[config])
         wrong["lower"] |= lower_wrong(low[config][:, begin:], mean, by_share["lower"][config])
@@ -252,7 +253,7 @@ def omniscient_failures(
 
 def allowed(kind: str) -> float:
     """How often that kind may be wrong; `any` and `certificate` as often as all of them together."""
-    return DELTA * SHARES.get(kind, 1.0)
+    return DELTA * SHARE.get(kind, 1.0)
 
 
 # ---------------------------------------------------------------------------- whole races

@@ -16,7 +16,7 @@ from captime.arrays import BoolArray
 from captime.errors import ScenarioError
 from race_harness import (
     DELTA,
-    SHARES,
+    SHARE,
     Racing,
     allowed,
     limit_for,
@@ -76,7 +76,7 @@ def raced(name: str, n_configs: int, racing: Racing, repetitions: int) -> dict[s
 
 def test_the_shares_are_no_more_than_delta() -> None:
     """Kinds are tested one by one; together they must not be allowed more than was promised."""
-    assert math.fsum(SHARES.values()) <= 1.0 + 1e-12
+    assert math.fsum(SHARE.values()) <= 1.0 + 1e-12
 
 
 @every_world

@@ -21,7 +21,7 @@ from captime.utilities import parse_utility
 from race_harness import (
     DELTA,
     NODES,
-    SHARES,
+    SHARE,
     Racing,
     limit_for,
     log_evidence,
@@ -77,7 +77,7 @@ from race_worlds import RaceWorld, staircase, tosses
 # ---------------------------------------------------------------------------- who is covered by what
 
 
-PAIRED = SHARES["paired"] * DELTA
+PAIRED = SHARE["paired"] * DELTA
 
 
 def no_prior(rng: np.random.Generator, repetitions: int) -> Verdicts:

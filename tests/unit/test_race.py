@@ -12,7 +12,8 @@ from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
-from captime.procedures.race import _SHARES, Race, _margins
+from captime.procedures.race import Race
+from captime.procedures.race_terms import SHARES, margins
 from captime.procedures.scoreboard import Duels, Scoreboard
 from captime.procedures.warm_start import WarmStart
 from captime.sources.replay import Replay
@@ -22,7 +23,7 @@ from runtime_laws import in_order, table_of
 LIMIT = 300.0
 DELTA = 0.1
 UTILITY = parse_utility("uniform(60)")
-SHARE = dict(_SHARES)
+SHARE = dict(SHARES)
 PAGE = (Path(__file__).parents[2] / "docs" / "random-captimes.md").read_text(encoding="utf-8")
 
 
@@ -182,10 +183,10 @@ def test_every_epsilon_a_problem_may_have_can_be_raced_for(epsilon: float) -> No
 def test_the_goal_itself_is_among_the_margins_of_duels() -> None:
     """Otherwise a duel could never show exactly what was asked for; all margins are below 1 and rise."""
     for aim in (0.005, 0.1, 0.5, 0.94):
-        margins = _margins(aim)
-        assert margins[0] == aim
-        assert (np.diff(margins) > 0.0).all()
-        assert margins[-1] < 1.0
+        steps = margins(aim)
+        assert steps[0] == aim
+        assert (np.diff(steps) > 0.0).all()
+        assert steps[-1] < 1.0
 
 
 # ---------------------------------------------------------------- options
@@ -198,9 +199,9 @@ def test_the_goal_itself_is_among_the_margins_of_duels() -> None:
         ("boost", math.nan, "boost is nan"),
         ("mode", "all", "all"),
         ("first_runs", 0, "first_runs is 0, but everyone has to run at least once"),
-        ("growth", 0.0, "growth is 0.0, but it has to be a positive share"),
+        ("growth", 0.0, "growth is 0.0, but it has to be a share between 0 and 1"),
         ("growth", -1.0, "growth is -1.0"),
-        ("truncation", 0.0, "truncation is 0.0, but it has to be between 0 and 1"),
+        ("truncation", 0.0, "truncation is 0.0, but it has to be a share between 0 and 1"),
         ("truncation", 1.0, "truncation is 1.0"),
         ("speed", 3.0, "has no option 'speed'"),
     ],
@@ -302,7 +303,7 @@ def test_delta_is_shared_out_completely_and_as_the_page_says() -> None:
     step = PAGE.partition("## Step 8")[2].partition("\n## ")[0]
     assert [float(share) for share in re.findall(r"^\| ([\d.]+) \|", step, flags=re.MULTILINE)] == [*SHARE.values()]
     assert math.fsum(SHARE.values()) == pytest.approx(1.0, abs=1e-15)
-    assert run_of(runtimes(2, 20)).race.certificate().shares == _SHARES
+    assert run_of(runtimes(2, 20)).race.certificate().shares == SHARES
 
 
 def test_selection_mode_spends_as_documented(asked: Asked) -> None:
@@ -551,7 +552,7 @@ def test_clearing_belongs_to_one_leader() -> None:
         if run.race.leader == leader:
             continue
         changes += 1
-        afresh = Duels(4, _margins(0.15))
+        afresh = Duels(4, margins(0.15))
         fought = afresh.catch_up(run.race._board, run.race.leader)
         level = run.race._log_rank[run.race.leader] - math.log(SHARE["paired"] * DELTA)
         expected = np.ones(4)

@@ -44,9 +44,9 @@ class Schedule:
         return np.array(self._values)[np.searchsorted(self._starts, position, side="right") - 1]
 
     @property
-    def last(self) -> float:
-        """The number of positions still to come."""
-        return self._values[-1]
+    def last_change(self) -> int:
+        """From which position on the newest number holds."""
+        return self._starts[-1]
 
 
 @dataclass(slots=True)

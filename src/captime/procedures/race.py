@@ -7,27 +7,20 @@ duel of the leader with i* fails), and delta pays for these three. How runs are 
 """
 
 import math
-from typing import Literal, get_args
 
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.errors import ScenarioError
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.problem import Problem
+from captime.procedures.race_terms import LOWER, PAIRED, SCOUT, SHARES, SHOWN, UPPER, Mode, check_options, margins
 from captime.procedures.scoreboard import Duels, Scoreboard
 from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
-Mode = Literal["selection", "simultaneous"]
-
-# Shares of delta: upper bound of the best configuration, duels, lower bounds, the upper end of the interval shown, and
-# the scout's lower bound.
-_UPPER, _PAIRED, _LOWER, _SHOWN, _SCOUT = 0.41, 0.41, 0.1, 0.04, 0.04
-_SHARES = (("upper", _UPPER), ("paired", _PAIRED), ("lower", _LOWER), ("shown", _SHOWN), ("scout", _SCOUT))
 # The warm start ends with so many configurations or fewer.
 _FINALISTS = 2
 # One challenger in so many is run at a time, or one if there are fewer.
@@ -82,7 +75,7 @@ class Race:
         scout: bool = True,
     ) -> None:
         shares = {"growth": growth, "leader_share": leader_share, "truncation": truncation}
-        _check(boost, mode, first_runs, shares)
+        check_options(boost, mode, first_runs, shares)
         n_configs = problem.n_configs
         self.problem = problem
         self.mode = mode
@@ -101,11 +94,11 @@ class Race:
         self._growth = growth
         self._leader_share = leader_share
         self._board = Scoreboard(n_configs, 1.0 / boost)
-        self._duels = Duels(n_configs, _margins(self._aim))
+        self._duels = Duels(n_configs, margins(self._aim))
         self._warm = WarmStart(n_configs, first_runs, _FINALISTS, problem.n_instances)
         self._scout: Scout | None = None
         if scout and n_configs >= _SCOUT_FROM and problem.epsilon > 0 and self._available >= _SCOUT_INSTANCES:
-            level = -math.log(_SCOUT * problem.delta)
+            level = -math.log(SCOUT * problem.delta)
             self._scout = Scout(n_configs, 1.0 - problem.epsilon, level, n_configs * first_runs, self._board)
         self._start: int | None = None
         # Until there is a ranking, everyone has the same prior.
@@ -287,7 +280,7 @@ class Race:
     def _log_upper(self, config: IntArray) -> FloatArray:
         """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
         union = 0.0 if self.mode == "selection" else math.log(self.problem.n_configs)
-        return np.full(len(config), union - math.log(_UPPER * self.problem.delta))
+        return np.full(len(config), union - math.log(UPPER * self.problem.delta))
 
     def _log_by_rank(self, share: float, config: IntArray) -> FloatArray:
         return self._log_rank[config] - math.log(share * self.problem.delta)
@@ -302,14 +295,14 @@ class Race:
 
     def _raise_lower(self, config: IntArray) -> None:
         if len(config):
-            bound = self._board.lower(config, self._log_by_rank(_LOWER, config))
+            bound = self._board.lower(config, self._log_by_rank(LOWER, config))
             self.lower[config] = np.maximum(self.lower[config], bound)
 
     def _fight(self) -> None:
         """Duels on positions that leader and challengers have in common since the last time."""
         fought = self._duels.catch_up(self._board, self.leader)
         if len(fought):
-            level = float(self._log_by_rank(_PAIRED, np.array([self.leader]))[0])
+            level = float(self._log_by_rank(PAIRED, np.array([self.leader]))[0])
             shown = self._duels.margins(self._board, self.leader, fought, level)
             self._margin[fought] = np.minimum(self._margin[fought], shown)
 
@@ -357,14 +350,16 @@ class Race:
 
     def _lengthen(self, epsilon: float) -> None:
         """As epsilon shrinks, allow longer captimes, on positions that nobody has been ordered to run yet."""
-        if self._start is not None and self._truncated_for > self._aim and epsilon <= 2.0 * self._truncated_for:
+        position = int(self._ordered.max()) + 1
+        wanted = self._truncated_for > self._aim and epsilon <= 2.0 * self._truncated_for
+        if wanted and self._start is not None and position > self.plan.longest.last_change:
             self._truncated_for = max(self._aim, 0.5 * self._truncated_for)
-            self.plan.longest.change_from(int(self._ordered.max()) + 1, self._longest(self._truncated_for))
+            self.plan.longest.change_from(position, self._longest(self._truncated_for))
 
     def _statement(self, epsilon: float, challenger: int | None = None) -> Certificate:
         leader = np.array([self.leader])
         # The warm start's scores count here, and the prior was ranked on them: so this level knows nothing of ranks.
-        level = np.array([math.log(self.problem.n_configs) - math.log(_SHOWN * self.problem.delta)])
+        level = np.array([math.log(self.problem.n_configs) - math.log(SHOWN * self.problem.delta)])
         shown = float(self._board.upper(leader, level)[0])
         low = float(self.lower[self.leader])
         return Certificate(
@@ -376,7 +371,7 @@ class Race:
             utility_high=max(low, shown),
             challenger=challenger,
             mode=self.mode,
-            shares=_SHARES,
+            shares=SHARES,
         )
 
     def certificate(self) -> Certificate:
@@ -400,23 +395,3 @@ class Race:
         rivals = self._epsilons() > self.problem.epsilon
         rivals[self.leader] = True
         return bool((self._known[rivals] >= self._available).all())
-
-
-def _margins(aim: float) -> FloatArray:
-    """The epsilons at which duels are weighed: the goal itself, and ever coarser steps above it."""
-    margins = [aim]
-    while margins[-1] < 0.9:
-        margins.append(1.12 * margins[-1] + 0.002)
-    return np.array([margin for margin in margins if margin < 0.95] or [aim])
-
-
-def _check(boost: float, mode: str, first_runs: int, shares: dict[str, float]) -> None:
-    if not 1.0 <= boost <= 100.0:
-        raise ScenarioError(f"boost is {boost!r}, but it has to be between 1 and 100; 1.25 is a good choice")
-    if mode not in get_args(Mode):
-        raise ScenarioError(f"race has no mode {mode!r}; there are {', '.join(get_args(Mode))}")
-    if first_runs < 1:
-        raise ScenarioError(f"first_runs is {first_runs}, but everyone has to run at least once")
-    for name, share in shares.items():
-        if not 0.0 < share < 1.0:
-            raise ScenarioError(f"{name} is {share!r}, but it has to be a share between 0 and 1, such as 0.1")

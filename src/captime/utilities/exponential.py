@@ -1,6 +1,5 @@
 """Worth that halves again and again in equal times."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds, call_text, first_moments, require, times
+from captime.utilities.domain import Seconds
+from captime.utilities.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(Formula):
     """exp(-t / mean): only the mean of the deadline is known.
 
     Attributes:
@@ -24,34 +24,14 @@ class Exponential:
     name: ClassVar[str] = "exponential"
     example: ClassVar[str] = "exponential(60)"
 
-    def __post_init__(self) -> None:
-        require(self, "mean")
-
-    @property
-    def zero_at(self) -> float:
-        """Never."""
-        return math.inf
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """None: one formula for all times."""
-        return ()
-
-    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """u(t), element by element."""
-        t = times(self.name, seconds)
+    def _worth(self, t: FloatArray) -> FloatArray:
         worth = np.empty_like(t)
-        with np.errstate(all="ignore"):
-            np.divide(t, -self.mean, out=worth)
-            return np.exp(worth, out=worth)
+        np.divide(t, -self.mean, out=worth)
+        return np.exp(worth, out=worth)
 
-    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
-        """inf{t : u(t) <= value}."""
-        return first_moments(self.name, value, lambda x: -self.mean * np.log(x), self.zero_at)
+    def _moment(self, x: FloatArray) -> FloatArray:
+        return np.asarray(-self.mean * np.log(x))
 
     def remaining(self, seconds: npt.ArrayLike, /) -> FloatArray:
         """The integral of u from t to infinity."""
         return np.asarray(self.mean * self(seconds))
-
-    def __str__(self) -> str:
-        return call_text(self.name, self.mean)

@@ -1,18 +1,17 @@
 """A log-Laplace utility whose two sides fall at their own speeds."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds, call_text, first_moments, raise_to, require, times
+from captime.utilities.domain import Seconds, raise_to
+from captime.utilities.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralisedLogLaplace:
+class GeneralisedLogLaplace(Formula):
     """1 - a/(a+b) · (t / scale) ** b before `scale`, b/(a+b) · (scale / t) ** a from it on.
 
     With equal exponents it is the log-Laplace utility.
@@ -30,16 +29,6 @@ class GeneralisedLogLaplace:
     name: ClassVar[str] = "generalised-log-laplace"
     example: ClassVar[str] = "generalised-log-laplace(60, 1, 2)"
 
-    def __post_init__(self) -> None:
-        require(self, "scale")
-        require(self, "right")
-        require(self, "left")
-
-    @property
-    def zero_at(self) -> float:
-        """Never."""
-        return math.inf
-
     @property
     def breakpoints(self) -> tuple[float, ...]:
         """The scale, where the formula changes."""
@@ -50,33 +39,23 @@ class GeneralisedLogLaplace:
         """The worth at the scale, b/(a+b), written so that huge exponents do not overflow."""
         return 1.0 / (1.0 + self.right / self.left)
 
-    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """u(t), element by element."""
-        t = times(self.name, seconds)
+    def _worth(self, t: FloatArray) -> FloatArray:
         late, early = np.empty_like(t), np.empty_like(t)
         # As in log_laplace.py: two falling parts, each constant on the other's side, meeting without a gap.
-        with np.errstate(all="ignore"):
-            np.maximum(t, self.scale, out=late)
-            np.divide(self.scale, late, out=late)
-            raise_to(late, self.right)
-            np.minimum(t, self.scale, out=early)
-            early /= self.scale
-            raise_to(early, self.left)
-            np.subtract(1.0, early, out=early)
-            late *= self._meeting
-            early *= 1.0 - self._meeting
+        np.maximum(t, self.scale, out=late)
+        np.divide(self.scale, late, out=late)
+        raise_to(late, self.right)
+        np.minimum(t, self.scale, out=early)
+        early /= self.scale
+        raise_to(early, self.left)
+        np.subtract(1.0, early, out=early)
+        late *= self._meeting
+        early *= 1.0 - self._meeting
         late += early
         return late
 
-    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
-        """inf{t : u(t) <= value}."""
-        return first_moments(self.name, value, self._inside, self.zero_at)
-
-    def _inside(self, x: FloatArray) -> FloatArray:
+    def _moment(self, x: FloatArray) -> FloatArray:
         meeting = self._meeting
         early = ((1.0 - x) / (1.0 - meeting)) ** (1.0 / self.left)
         late = (meeting / x) ** (1.0 / self.right)
         return np.asarray(self.scale * np.where(x >= meeting, early, late))
-
-    def __str__(self) -> str:
-        return call_text(self.name, self.scale, self.right, self.left)

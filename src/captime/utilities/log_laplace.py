@@ -1,18 +1,17 @@
 """Half the worth at a known moment, and power laws on both sides of it: the paper's own choice."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds, call_text, first_moments, raise_to, require, times
+from captime.utilities.domain import Seconds, raise_to
+from captime.utilities.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)
-class LogLaplace:
+class LogLaplace(Formula):
     """1 - ½ (t / scale) ** shape before `scale`, ½ (scale / t) ** shape from it on.
 
     Attributes:
@@ -26,48 +25,29 @@ class LogLaplace:
     name: ClassVar[str] = "log-laplace"
     example: ClassVar[str] = "log-laplace(60, 1)"
 
-    def __post_init__(self) -> None:
-        require(self, "scale")
-        require(self, "shape")
-
-    @property
-    def zero_at(self) -> float:
-        """Never."""
-        return math.inf
-
     @property
     def breakpoints(self) -> tuple[float, ...]:
         """The scale, where the formula changes."""
         return (self.scale,)
 
-    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """u(t), element by element."""
-        t = times(self.name, seconds)
+    def _worth(self, t: FloatArray) -> FloatArray:
         late, early = np.empty_like(t), np.empty_like(t)
         # The worth of the late part plus what the early part has not lost yet: each is constant on the
         # other's side, exactly ½ and exactly 0, so that no masks are needed and the sum cannot rise where
         # they meet.
-        with np.errstate(all="ignore"):
-            np.maximum(t, self.scale, out=late)
-            np.divide(self.scale, late, out=late)
-            raise_to(late, self.shape)
-            np.minimum(t, self.scale, out=early)
-            early /= self.scale
-            raise_to(early, self.shape)
-            late *= 0.5
-            early *= 0.5
-            np.subtract(0.5, early, out=early)
+        np.maximum(t, self.scale, out=late)
+        np.divide(self.scale, late, out=late)
+        raise_to(late, self.shape)
+        np.minimum(t, self.scale, out=early)
+        early /= self.scale
+        raise_to(early, self.shape)
+        late *= 0.5
+        early *= 0.5
+        np.subtract(0.5, early, out=early)
         late += early
         return late
 
-    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
-        """inf{t : u(t) <= value}."""
-        return first_moments(self.name, value, self._inside, self.zero_at)
-
-    def _inside(self, x: FloatArray) -> FloatArray:
+    def _moment(self, x: FloatArray) -> FloatArray:
         early = (2.0 * (1.0 - x)) ** (1.0 / self.shape)
         late = (2.0 * x) ** (-1.0 / self.shape)
         return np.asarray(self.scale * np.where(x >= 0.5, early, late))
-
-    def __str__(self) -> str:
-        return call_text(self.name, self.scale, self.shape)

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erfc, erfcinv
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds, call_text, first_moments, require, times
+from captime.utilities.domain import Seconds
+from captime.utilities.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)
-class LogNormal:
+class LogNormal(Formula):
     """½ erfc( ln(t / median) / (spread · √2) ), and 1 at t = 0.
 
     Attributes:
@@ -27,41 +27,17 @@ class LogNormal:
     name: ClassVar[str] = "log-normal"
     example: ClassVar[str] = "log-normal(60, 1)"
 
-    def __post_init__(self) -> None:
-        require(self, "median")
-        require(self, "spread")
-
-    @property
-    def zero_at(self) -> float:
-        """Never."""
-        return math.inf
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """None: one formula for all times."""
-        return ()
-
-    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """u(t), element by element."""
-        t = times(self.name, seconds)
+    def _worth(self, t: FloatArray) -> FloatArray:
         worth = np.empty_like(t)
         # ½ - ½ erf would lose every digit of a small worth; ½ erfc is the same number and keeps them. The
         # logarithm of 0 is minus infinity, whose erfc is 2: u(0) = 1 needs no shift of t (the authors add
         # 1e-4).
-        with np.errstate(all="ignore"):
-            np.divide(t, self.median, out=worth)
-            np.log(worth, out=worth)
-            np.divide(worth, self.spread * math.sqrt(2.0), out=worth)
-            erfc(worth, out=worth)
+        np.divide(t, self.median, out=worth)
+        np.log(worth, out=worth)
+        np.divide(worth, self.spread * math.sqrt(2.0), out=worth)
+        erfc(worth, out=worth)
         worth *= 0.5
         return worth
 
-    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
-        """inf{t : u(t) <= value}."""
-        return first_moments(self.name, value, self._inside, self.zero_at)
-
-    def _inside(self, x: FloatArray) -> FloatArray:
+    def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.median * np.exp(self.spread * math.sqrt(2.0) * erfcinv(2.0 * x)))
-
-    def __str__(self) -> str:
-        return call_text(self.name, self.median, self.spread)

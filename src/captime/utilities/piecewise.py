@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds, call_text, first_moments, number_text, require, times
+from captime.utilities.domain import Seconds, number_text, require
+from captime.utilities.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)
-class Piecewise:
+class Piecewise(Formula):
     """From 1 straight down to 1 - lost at `middle`, from there straight down to 0 at `end`.
 
     Attributes:
@@ -42,32 +42,22 @@ class Piecewise:
         """The middle and the end."""
         return (self.middle, self.end)
 
-    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """u(t), element by element."""
-        t = times(self.name, seconds)
+    def _worth(self, t: FloatArray) -> FloatArray:
         late, early = np.empty_like(t), np.empty_like(t)
         # As in log_laplace.py: two falling parts, each constant on the other's side, meeting without a gap.
-        with np.errstate(all="ignore"):
-            np.clip(t, self.middle, self.end, out=late)
-            np.subtract(self.end, late, out=late)
-            late /= self.end - self.middle
-            late *= 1.0 - self.lost
-            np.minimum(t, self.middle, out=early)
-            early /= self.middle
-            np.subtract(1.0, early, out=early)
-            early *= self.lost
+        np.clip(t, self.middle, self.end, out=late)
+        np.subtract(self.end, late, out=late)
+        late /= self.end - self.middle
+        late *= 1.0 - self.lost
+        np.minimum(t, self.middle, out=early)
+        early /= self.middle
+        np.subtract(1.0, early, out=early)
+        early *= self.lost
         late += early
         return late
 
-    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
-        """inf{t : u(t) <= value}."""
-        return first_moments(self.name, value, self._inside, self.zero_at)
-
-    def _inside(self, x: FloatArray) -> FloatArray:
+    def _moment(self, x: FloatArray) -> FloatArray:
         kept = 1.0 - self.lost
         early = self.middle * (1.0 - x) / self.lost
         late = self.end - (self.end - self.middle) * x / kept
         return np.asarray(np.where(x >= kept, early, late))
-
-    def __str__(self) -> str:
-        return call_text(self.name, self.end, self.middle, self.lost)

@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds, call_text, first_moments, require, times
+from captime.utilities.domain import Seconds, times
+from captime.utilities.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Formula):
     """1 before the deadline, 0 at it and after it.
 
     Attributes:
@@ -23,9 +24,6 @@ class Step:
     name: ClassVar[str] = "step"
     example: ClassVar[str] = "step(300)"
 
-    def __post_init__(self) -> None:
-        require(self, "deadline")
-
     @property
     def zero_at(self) -> float:
         """The deadline: at it an answer comes too late."""
@@ -36,17 +34,12 @@ class Step:
         """The deadline, where it jumps."""
         return (self.deadline,)
 
-    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """u(t), element by element."""
-        return np.asarray(times(self.name, seconds) < self.deadline, dtype=np.float64)
+    def _worth(self, t: FloatArray) -> FloatArray:
+        return np.asarray(t < self.deadline, dtype=np.float64)
 
-    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
-        """inf{t : u(t) <= value}."""
-        return first_moments(self.name, value, lambda x: np.full_like(x, self.deadline), self.zero_at)
+    def _moment(self, x: FloatArray) -> FloatArray:
+        return np.full_like(x, self.deadline)
 
     def remaining(self, seconds: npt.ArrayLike, /) -> FloatArray:
         """The integral of u from t to infinity: the part of the wait until the deadline still ahead."""
         return np.asarray(np.maximum(self.deadline - times(self.name, seconds), 0.0))
-
-    def __str__(self) -> str:
-        return call_text(self.name, self.deadline)

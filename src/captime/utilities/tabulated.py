@@ -7,17 +7,17 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.domain import first_moments, number_text, shown, times
+from captime.utilities.domain import number_text, shown
+from captime.utilities.formula import Formula
 
 _TAILS = ("none", "drop", "pareto")
 
 
 @dataclass(frozen=True, slots=True)
-class Tabulated:
+class Tabulated(Formula):
     """Straight lines through the knots (seconds, worth).
 
     The first knot is (0, 1), times rise strictly, worths never rise. If the last worth is not 0, the tail has
@@ -32,7 +32,7 @@ class Tabulated:
     knots: tuple[tuple[float, float], ...]
     tail: str = "none"
     _seconds: FloatArray = field(init=False, repr=False, compare=False)
-    _worth: FloatArray = field(init=False, repr=False, compare=False)
+    _levels: FloatArray = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "tabulated"
     example: ClassVar[str] = "tabulated(0:1, 10:0.5, 60:0)"
@@ -50,7 +50,7 @@ class Tabulated:
                 "like 1/t)"
             )
         object.__setattr__(self, "_seconds", np.array([t for t, _ in knots]))
-        object.__setattr__(self, "_worth", np.array([u for _, u in knots]))
+        object.__setattr__(self, "_levels", np.array([u for _, u in knots]))
 
     @classmethod
     def from_text(cls, *knots: object, tail: str = "none") -> "Tabulated":
@@ -67,7 +67,7 @@ class Tabulated:
     @property
     def zero_at(self) -> float:
         """The first knot of worth 0, or the last knot if it drops there; infinite with a pareto tail."""
-        empty = np.flatnonzero(self._worth == 0.0)
+        empty = np.flatnonzero(self._levels == 0.0)
         if empty.size:
             return float(self._seconds[empty[0]])
         return self.knots[-1][0] if self.tail == "drop" else math.inf
@@ -77,29 +77,22 @@ class Tabulated:
         """Every knot but the first."""
         return tuple(t for t, _ in self.knots[1:])
 
-    def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """u(t), element by element."""
-        t = times(self.name, seconds)
-        worth = np.asarray(np.interp(t, self._seconds, self._worth))
+    def _worth(self, t: FloatArray) -> FloatArray:
+        worth = np.asarray(np.interp(t, self._seconds, self._levels))
         last, level = self.knots[-1]
         beyond = np.asarray(t >= last)
         if self.tail == "pareto" and level > 0.0:
-            with np.errstate(all="ignore"):
-                np.divide(last * level, t, out=worth, where=beyond)
+            np.divide(last * level, t, out=worth, where=beyond)
         elif level > 0.0:
             worth[beyond] = 0.0
         # A line that ends at 0 may undershoot it by the last bit.
         return np.maximum(worth, 0.0, out=worth)
 
-    def inverse(self, value: npt.ArrayLike, /) -> FloatArray:
-        """inf{t : u(t) <= value}."""
-        return first_moments(self.name, value, self._inside, self.zero_at)
-
-    def _inside(self, x: FloatArray) -> FloatArray:
+    def _moment(self, x: FloatArray) -> FloatArray:
         # The first knot at or below x ends the line on which x is first reached; index 0 is (0, 1), above any
         # x < 1.
-        end = np.clip(np.searchsorted(-self._worth, -x, side="left"), 1, len(self.knots) - 1)
-        high, low = self._worth[end - 1], self._worth[end]
+        end = np.clip(np.searchsorted(-self._levels, -x, side="left"), 1, len(self.knots) - 1)
+        high, low = self._levels[end - 1], self._levels[end]
         share = np.clip((high - x) / (high - low), 0.0, 1.0)
         moment = self._seconds[end - 1] + share * (self._seconds[end] - self._seconds[end - 1])
         last, level = self.knots[-1]
