@@ -15,7 +15,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds import Bound
 from captime.budget import FailureBudget
 from captime.drive import Outcome, drive
-from captime.intervals import Intervals
+from captime.intervals import Ends, Intervals
 from captime.plans import Plan
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.lockstep import Lockstep, _Rounds
@@ -23,7 +23,8 @@ from captime.procedures.naive import Naive
 from captime.sources.replay import Replay
 from captime.sources.sampling import FixedOrder
 from captime.tally import Outlook
-from runtime_laws import World, table_of
+from runtime_laws import LAWS, World, mixed, table_of
+from turn_by_turn import Question
 
 # Truths and means are sums of a thousand floats; nothing smaller than this is an error of the bounds.
 _ROUNDING = 1e-9
@@ -140,3 +141,33 @@ def wrong_campaigns(world: World, setting: Setting, repetitions: int, seed: int)
     """How many of so many independent campaigns went wrong."""
     rng = np.random.default_rng(seed)
     return sum(went_wrong(world, setting, rng) for _ in range(repetitions))
+
+
+def wrong_stories(
+    procedure: str, n_instances: int, repetitions: int, *, seed: int, delta: float, every_upper: bool = True
+) -> int:
+    """Stories, so many for each law, in which an end that delta covers or any certificate was wrong.
+
+    For procedures that keep the tightest ends: those remember the worst of all looks.
+
+    Args:
+        procedure: Name in the register.
+        n_instances: Length of the stream.
+        repetitions: Fresh tables for each law.
+        seed: Of the tables.
+        delta: Allowed probability of anything wrong.
+        every_upper: Whether delta covers the upper ends of all; if not, only that of the best.
+    """
+    rng, wrong = np.random.default_rng(seed), 0
+    for law in LAWS.values():
+        world = law(mixed(4))
+        counted = np.arange(world.n_configs) if every_upper else world.truth.argmax()
+        for _ in range(repetitions):
+            question = Question(world.draw(rng, n_instances), procedure, utility=str(world.utility), delta=delta)
+            outcome, made = question.run()
+            ends = getattr(made, "intervals", None)
+            assert isinstance(ends, Ends)
+            upper = np.ones(world.n_configs)
+            upper[counted] = ends.upper[counted]
+            wrong += _any_wrong(world.truth, ends.lower, upper) or false_certificate(outcome, world.truth)
+    return wrong

@@ -15,18 +15,11 @@ from captime.plans.protocol import Plan
 
 
 @dataclass(slots=True)
-class Intervals:
-    """Bounds on every configuration's expected utility, starting at [0, 1].
-
-    Args:
-        n_configs: How many configurations.
-        bound: From sums to an interval.
-        budget: How unlikely a wrong inequality must be, per cell.
-        plan: Gives the range of the high ends at a level.
-        running: Keep the tightest value each end ever had (all of them hold at once, so the tightest does too).
-            The paper's pseudocode recomputes instead; its authors' code and captime keep.
+class Ends:
+    """Both ends of every configuration's expected utility as they stand, [0, 1] at first.
 
     Attributes:
+        n_configs: How many configurations.
         lower: Lower ends, in [0, 1].
         upper: Upper ends, in [0, 1].
         crossed: Configurations whose lower end has come out above their upper end. Within the guarantee this happens
@@ -34,10 +27,6 @@ class Intervals:
     """
 
     n_configs: int
-    bound: Bound
-    budget: FailureBudget
-    plan: Plan
-    running: bool = True
     lower: FloatArray = field(init=False)
     upper: FloatArray = field(init=False)
     crossed: BoolArray = field(init=False)
@@ -46,6 +35,25 @@ class Intervals:
         self.lower = np.zeros(self.n_configs)
         self.upper = np.ones(self.n_configs)
         self.crossed = np.zeros(self.n_configs, dtype=np.bool_)
+
+
+@dataclass(slots=True)
+class Intervals(Ends):
+    """Ends with the bound that moves them, and the certificate drawn from them.
+
+    Args:
+        n_configs: How many configurations.
+        bound: From sums to an interval.
+        budget: How unlikely a wrong inequality must be, per cell.
+        plan: Gives the range of the high ends at a level.
+        running: Keep the tightest value each end ever had (all of them hold at once, so the tightest does too).
+            The paper's pseudocode recomputes instead; its authors' code and captime keep.
+    """
+
+    bound: Bound
+    budget: FailureBudget
+    plan: Plan
+    running: bool = True
 
     def tightened(
         self,

@@ -7,7 +7,7 @@ the textbook loop of the benchmarks.
 
 import runpy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
-from captime.drive import Outcome, drive
-from captime.plans import Plan
-from captime.procedures import PROCEDURES, Problem, Procedure
-from captime.sources.accounting import Accounting
-from captime.sources.replay import Replay
+from captime.drive import Outcome
 from captime.sources.sampling import stream_of
-from captime.tally import Tally
-from captime.targets import Targets
-from captime.trace import Incident
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, table_of
+from turn_by_turn import RUNTIMES, Question, assert_same_certificate, assert_same_outcome, assert_same_story
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -37,106 +29,8 @@ plain_up: Callable[..., Any] = runpy.run_path(str(Path(__file__).parents[2] / "b
 ]
 
 UTILITIES = ("log-laplace(4, 1)", "uniform(64)", "exponential(10)", "step(8)")
-# Utilities whose values on these runtimes are sums of few powers of two: no rounding, so ties are real ties.
+# Their values on RUNTIMES are sums of few powers of two: no rounding, so ties are real ties.
 EXACT_UTILITIES = ("uniform(64)", "step(8)")
-EXACT_RUNTIMES = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 63.0, NEVER])
-
-
-class OneByOne:
-    """A procedure whose ability to look ahead is hidden."""
-
-    def __init__(self, inner: Procedure) -> None:
-        self._inner = inner
-        self.intervals = getattr(inner, "intervals", None)
-
-    @property
-    def plan(self) -> Plan:
-        """The inner one's."""
-        return self._inner.plan
-
-    @property
-    def bound(self) -> str:
-        """The inner one's."""
-        return self._inner.bound
-
-    @property
-    def candidates(self) -> BoolArray:
-        """The inner one's."""
-        return self._inner.candidates
-
-    @property
-    def rounds(self) -> int:
-        """The inner one's."""
-        return self._inner.rounds
-
-    @property
-    def pays(self) -> bool:
-        """The inner one's."""
-        return self._inner.pays
-
-    def ask(self, slots: int) -> Targets:
-        """Passed on."""
-        return self._inner.ask(slots)
-
-    def tell(self, tally: Tally, changed: IntArray) -> None:
-        """Passed on."""
-        self._inner.tell(tally, changed)
-
-    def certificate(self) -> Certificate:
-        """Passed on."""
-        return self._inner.certificate()
-
-    def finished(self) -> str | None:
-        """Passed on."""
-        return self._inner.finished()
-
-
-@dataclass(frozen=True)
-class Question:
-    """A small simulation, ready to be run in several ways."""
-
-    seconds: FloatArray
-    limit: float
-    utility: str
-    procedure: str
-    options: dict[str, object]
-    delta: float
-    epsilon: float
-    captime_first: float
-    sampling: str
-    budget: float
-    seed: int
-
-    def run(
-        self,
-        *,
-        one_by_one: bool,
-        accounting: Accounting = "restart",
-        laps: int | None = None,
-        budget: float | None = None,
-    ) -> Outcome:
-        """The whole story, or only so many laps of it."""
-        table = table_of(self.seconds, self.limit)
-        stream = stream_of(self.sampling, table.groups, self.seed)
-        utility = parse_utility(self.utility)
-        problem = Problem(
-            n_configs=table.n_configs,
-            utility=utility,
-            delta=self.delta,
-            epsilon=self.epsilon,
-            captime_first=self.captime_first,
-            captime_limit=table.limit,
-            n_instances=stream.length,
-        )
-        made = PROCEDURES[self.procedure](problem, **self.options)
-        replay = Replay(table, stream, made.plan, utility, accounting=accounting, pays=made.pays)
-        left = iter(range(laps)) if laps is not None else None
-        return drive(
-            OneByOne(made) if one_by_one else made,
-            replay,
-            budget=self.budget if budget is None else budget,
-            interrupted=lambda: left is not None and next(left, None) is None,
-        )
 
 
 VARIANTS: list[tuple[str, dict[str, object]]] = [
@@ -158,9 +52,9 @@ def questions(draw: st.DrawFn, variants: list[tuple[str, dict[str, object]]] = V
     sampling = draw(st.sampled_from(["given", "shuffle", "replace"]))
     exact = draw(st.booleans())
     if exact:
-        weight = rng.dirichlet(np.full(len(EXACT_RUNTIMES), draw(st.sampled_from([0.1, 1.0]))), size=n_configs)
+        weight = rng.dirichlet(np.full(len(RUNTIMES), draw(st.sampled_from([0.1, 1.0]))), size=n_configs)
         # An endless stream ends by its costs, so there must be some.
-        known = np.maximum(EXACT_RUNTIMES, 0.25) if sampling == "replace" else EXACT_RUNTIMES
+        known = np.maximum(RUNTIMES, 0.25) if sampling == "replace" else RUNTIMES
         seconds = np.array([rng.choice(known, size=n_instances, p=row) for row in weight])
     else:
         speed = rng.normal(scale=draw(st.sampled_from([3.0, 0.3])), size=(n_configs, 1))
@@ -185,39 +79,11 @@ def questions(draw: st.DrawFn, variants: list[tuple[str, dict[str, object]]] = V
     )
 
 
-def assert_same_story(one: Outcome, other: Outcome) -> None:
-    """Everything that is counted or chosen is the same, everything that is added up is the same but for rounding."""
-    assert (one.stopped, one.rounds, one.crossed) == (other.stopped, other.rounds, other.crossed)
-    for counted in ("candidates", "runs", "samples", "captimes"):
-        np.testing.assert_array_equal(getattr(one, counted), getattr(other, counted), err_msg=counted)
-    for added in ("seconds", "capping"):
-        np.testing.assert_allclose(getattr(one, added), getattr(other, added), rtol=1e-12, atol=1e-12, err_msg=added)
-    assert one.rerun_seconds == pytest.approx(other.rerun_seconds, rel=1e-12)
-    assert_same_certificate(one.certificate, other.certificate)
-    ours, theirs = one.trace.decisions(), other.trace.decisions()
-    for counted in ("round", "runs", "config", "candidates"):
-        np.testing.assert_array_equal(getattr(ours, counted), getattr(theirs, counted), err_msg=counted)
-    np.testing.assert_allclose(ours.epsilon, theirs.epsilon, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(ours.seconds, theirs.seconds, rtol=1e-12, atol=1e-12)
-    assert [_event(each) for each in one.trace.incidents()] == [_event(each) for each in other.trace.incidents()]
-
-
-def _event(incident: Incident) -> tuple[str, int, int, float | None]:
-    return incident.kind, incident.round, incident.config, incident.captime
-
-
-def assert_same_certificate(one: Certificate, other: Certificate) -> None:
-    """The same statement but for rounding."""
-    assert (one.config, one.delta, one.n_configs) == (other.config, other.delta, other.n_configs)
-    ours = (one.epsilon, one.utility_low, one.utility_high)
-    assert ours == pytest.approx((other.epsilon, other.utility_low, other.utility_high), rel=0, abs=1e-12)
-
-
 @steady
 @given(questions())
 def test_many_rounds_at_once_tell_the_story_of_one_round_at_a_time(question: Question) -> None:
     """Decisions, certificates, eliminations, captimes, costs and executions."""
-    assert_same_story(question.run(one_by_one=False), question.run(one_by_one=True))
+    assert_same_story(question)
 
 
 @pytest.mark.parametrize(("procedure", "options"), VARIANTS)
@@ -227,28 +93,28 @@ def test_eliminations_come_at_the_same_rounds(procedure: str, options: dict[str,
     chance = np.linspace(0.1, 0.9, 6)[:, None]
     done = np.arange(1200) < chance * 1200
     seconds = np.where(done, 5.25 - np.arange(6)[:, None], NEVER)
-    question = Question(seconds, NEVER, "exponential(3)", procedure, options, 0.9, 0.0, 1.0, sampling, NEVER, seed=3)
-    ahead = question.run(one_by_one=False)
+    question = Question(seconds, procedure, options, utility="exponential(3)", delta=0.9, sampling=sampling, seed=3)
+    ahead = question.outcome()
     assert any(each.kind == "eliminated" for each in ahead.trace.incidents())
     assert len(ahead.trace.blocks) < ahead.rounds
-    assert_same_story(ahead, question.run(one_by_one=True))
+    assert_same_outcome(ahead, question.outcome(one_by_one=True))
 
 
 def test_contradicting_bounds_are_reported() -> None:
     """A leader that turns from always to never done is no stream of independent draws; its crossed interval says so."""
     position = np.arange(1500)
     seconds = np.where([position < 750, position % 10 != 0], 0.25, NEVER)
-    question = Question(seconds, NEVER, "step(1)", "up", {}, 0.9, 0.0, 1.0, "given", NEVER, seed=0)
-    ahead = question.run(one_by_one=False)
+    question = Question(seconds, "up", utility="step(1)", delta=0.9)
+    ahead = question.outcome()
     assert ahead.crossed > 0
-    assert_same_story(ahead, question.run(one_by_one=True))
+    assert_same_outcome(ahead, question.outcome(one_by_one=True))
 
 
 @steady
 @given(questions(), st.integers(0, 12))
 def test_an_interrupted_story_is_the_beginning_of_the_whole_one(question: Question, laps: int) -> None:
     """After any lap the certificate at hand is one that the procedure, told round by round, holds there too."""
-    part, whole = question.run(one_by_one=False, laps=laps), question.run(one_by_one=True)
+    part, whole = question.outcome(laps=laps), question.outcome(one_by_one=True)
     assert part.stopped in ("interrupted", whole.stopped)
     shown, told = part.trace.decisions(), whole.trace.decisions()
     assert len(shown.round) == part.rounds <= whole.rounds
@@ -264,19 +130,21 @@ def test_an_interrupted_story_is_the_beginning_of_the_whole_one(question: Questi
 @given(questions(), st.floats(0.01, 1.0))
 def test_a_cpu_budget_is_overrun_by_one_round_at_most(question: Question, share: float) -> None:
     """The round during which the money runs out is the last; every round before began with money left."""
-    total = float(question.run(one_by_one=True).seconds.sum())
+    total = float(question.outcome(one_by_one=True).seconds.sum())
     assume(total > 0)
-    budget = share * total
-    ahead, plain = question.run(one_by_one=False, budget=budget), question.run(one_by_one=True, budget=budget)
-    assert (ahead.trace.decisions().seconds[:-1] < budget).all()
-    assert_same_story(ahead, plain)
+    poorer = replace(question, budget=share * total)
+    ahead, plain = poorer.outcome(), poorer.outcome(one_by_one=True)
+    assert (ahead.trace.decisions().seconds[:-1] < poorer.budget).all()
+    assert_same_outcome(ahead, plain)
 
 
 @steady
 @given(questions())
 def test_both_accountings_are_what_run_by_run_book_keeping_gives(question: Question) -> None:
     """Restart pays a cut run in full again, resume only what is added; the decisions do not depend on it."""
-    restart = question.run(one_by_one=False, budget=NEVER if question.sampling != "replace" else None)
+    if question.sampling != "replace":
+        question = replace(question, budget=NEVER)
+    restart = question.outcome()
     costs, executions = paid_run_by_run(question, restart)
     if question.procedure == "oracle":
         costs = {"restart": 0.0, "resume": 0.0}
@@ -286,7 +154,7 @@ def test_both_accountings_are_what_run_by_run_book_keeping_gives(question: Quest
     saved = restart.rerun_seconds["restart"] - restart.rerun_seconds["resume"]
     assert float(restart.seconds.sum()) - saved == pytest.approx(costs["resume"], rel=1e-9, abs=1e-9)
     if question.sampling != "replace":
-        resume = question.run(one_by_one=False, accounting="resume", budget=NEVER)
+        resume = replace(question, accounting="resume").outcome()
         assert float(resume.seconds.sum()) == pytest.approx(costs["resume"], rel=1e-9, abs=1e-9)
         assert_same_certificate(resume.certificate, restart.certificate)
 
@@ -333,7 +201,7 @@ def test_up_decides_like_the_textbook_loop(question: Question) -> None:
     assume(question.sampling != "replace")
     table = table_of(question.seconds, question.limit)
     utility = parse_utility(question.utility)
-    ours = question.run(one_by_one=False, budget=NEVER)
+    ours = replace(question, budget=NEVER).outcome()
     order = stream_of(question.sampling, table.groups, question.seed).rows(0, table.n_instances)
     top = min(table.limit, utility.zero_at)
     worth: dict[float, float] = {}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from campaigns import false_certificate, limit_for
+from campaigns import limit_for, wrong_stories
 from captime import simulate
 from captime.arrays import IntArray
 from captime.budget import ThreeBoundsBudget
@@ -15,7 +15,7 @@ from captime.procedures.coup_plus import CoupPlus
 from captime.sources.synthetic import synthetic_table
 from captime.tally import Tally, blank_tally
 from captime.utilities import parse_utility
-from runtime_laws import LAWS, mixed
+from runtime_laws import LAWS
 from turn_by_turn import Question, assert_same_story, questions, steady
 from unit.test_budget_exact import check_logarithms, check_spending
 
@@ -95,16 +95,7 @@ def test_means_are_recomputed_after_a_captime_has_risen() -> None:
 
 def test_coup_plus_is_wrong_no_more_often_than_allowed() -> None:
     """Every bound at every look (running bounds remember the worst) and every certificate, 8 fresh tables a law."""
-    rng, wrong = np.random.default_rng(6), 0
-    for law in LAWS.values():
-        world = law(mixed(4))
-        for _ in range(8):
-            question = Question(world.draw(rng, 120), "coup-plus", utility=str(world.utility), delta=0.2)
-            outcome, made = question.run()
-            assert isinstance(made, CoupPlus)
-            ends = made.intervals
-            misses = (ends.lower > world.truth + 1e-9) | (ends.upper < world.truth - 1e-9)
-            wrong += bool(misses.any()) or false_certificate(outcome, world.truth)
+    wrong = wrong_stories("coup-plus", 120, 8, seed=6, delta=0.2)
     assert wrong <= limit_for(8 * len(LAWS), 0.2)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns import false_certificate, limit_for
+from campaigns import limit_for, wrong_stories
 from captime import simulate
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
@@ -14,7 +14,7 @@ from captime.procedures.optimistic import Optimist
 from captime.procedures.ranks import largest, two_largest
 from captime.sources.synthetic import synthetic_table
 from captime.utilities import parse_utility
-from runtime_laws import LAWS, mixed
+from runtime_laws import LAWS
 from turn_by_turn import Question, assert_same_story, questions, steady
 
 OPTIONS: st.SearchStrategy[dict[str, object]] = st.sampled_from(
@@ -114,16 +114,7 @@ def test_slots_are_filled_by_hope() -> None:
 
 def test_oup_is_wrong_no_more_often_than_allowed() -> None:
     """Every bound at every look (running bounds remember the worst) and every certificate, 15 fresh tables a law."""
-    rng, wrong = np.random.default_rng(5), 0
-    for law in LAWS.values():
-        world = law(mixed(4))
-        for _ in range(15):
-            question = Question(world.draw(rng, 150), "oup", utility=str(world.utility), delta=0.2)
-            outcome, procedure = question.run()
-            assert isinstance(procedure, Optimist)
-            ends = procedure.intervals
-            misses = (ends.lower > world.truth + 1e-9) | (ends.upper < world.truth - 1e-9)
-            wrong += bool(misses.any()) or false_certificate(outcome, world.truth)
+    wrong = wrong_stories("oup", 150, 15, seed=5, delta=0.2)
     assert wrong <= limit_for(15 * len(LAWS), 0.2)
 
 

@@ -83,18 +83,16 @@ class PlugInBetting:
     def __call__(self, low: FloatArray, high: FloatArray, log_inverse: float, /) -> tuple[float, float]:
         """See the protocol of sample bounds."""
         missing: FloatArray = 1.0 - np.asarray(high, dtype=np.float64)
-        return plug_in_betting_lower(low, log_inverse), 1.0 - plug_in_betting_lower(missing, log_inverse)
+        return self._lower(low, log_inverse), 1.0 - self._lower(missing, log_inverse)
+
+    def _lower(self, samples: FloatArray, log_inverse: float) -> float:
+        return plug_in_betting_lower(samples, log_inverse)
 
 
-class PlugInBernstein:
+class PlugInBernstein(PlugInBetting):
     """Predictable plug-in empirical Bernstein: the cheap relative of `PlugInBetting`."""
 
-    monotone: ClassVar[bool] = False
-    time_uniform: ClassVar[bool] = True
-    needs: ClassVar[str] = "samples"
     summary: ClassVar[str] = "predictable plug-in empirical Bernstein: all n at once, closed form, settled runs only"
 
-    def __call__(self, low: FloatArray, high: FloatArray, log_inverse: float, /) -> tuple[float, float]:
-        """See the protocol of sample bounds."""
-        missing: FloatArray = 1.0 - np.asarray(high, dtype=np.float64)
-        return plug_in_bernstein_lower(low, log_inverse), 1.0 - plug_in_bernstein_lower(missing, log_inverse)
+    def _lower(self, samples: FloatArray, log_inverse: float) -> float:
+        return plug_in_bernstein_lower(samples, log_inverse)

@@ -141,7 +141,7 @@ class CoupPlus(LeaderAndChallenger):
     def _move(self, lanes: Lanes, row: int, at: int, ends: _Ends) -> None:
         """This configuration now stands at that position of its lane."""
         config = int(lanes.config[row])
-        _, upper = self.intervals.tighten(config, ends[0], ends[1])
+        _, upper = self._tighten(config, ends[0], ends[1])
         self._rising[config] = ends[2]
         self._n[config] = lanes.n[row, at]
         self._level[config] = lanes.level[row]

@@ -84,7 +84,7 @@ class FixedCaptimes(LeaderAndChallenger):
         mixture, price = self._mixture, self.budget.log_inverse_lower
         down = np.bincount(mixture.bin_down(low), minlength=len(_GRID))[None]
         up = np.bincount(mixture.bin_up(high), minlength=len(_GRID))[None]
-        lower, upper = self.intervals.tighten(
+        lower, upper = self._tighten(
             config,
             float(mixture.lower(down, np.array([price]))[0]),
             float(mixture.upper(up, np.array([self.budget.log_inverse_upper]))[0]),

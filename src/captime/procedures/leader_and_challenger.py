@@ -3,45 +3,16 @@
 Here is who is due, who leads and what that certifies; the bounds and the captimes are the members' own.
 """
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
+from captime.intervals import Ends
 from captime.plans.protocol import Plan
 from captime.procedures.problem import Problem
 from captime.procedures.ranks import largest
-
-
-@dataclass(slots=True)
-class Ends:
-    """The tightest ends so far of every configuration's expected utility; the members compute them, each in its way.
-
-    Attributes:
-        lower: Lower ends.
-        upper: Upper ends.
-        crossed: Configurations whose lower end has come out above their upper end; see `Intervals`.
-    """
-
-    n_configs: int
-    lower: FloatArray = field(init=False)
-    upper: FloatArray = field(init=False)
-    crossed: BoolArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.lower = np.zeros(self.n_configs)
-        self.upper = np.ones(self.n_configs)
-        self.crossed = np.zeros(self.n_configs, dtype=np.bool_)
-
-    def tighten(self, config: int, lower: float, upper: float) -> tuple[float, float]:
-        """Take in new ends of one configuration; the tightest that hold now. All of them hold at once."""
-        lower, upper = max(lower, float(self.lower[config])), min(upper, float(self.upper[config]))
-        self.lower[config], self.upper[config] = lower, upper
-        if lower > upper:
-            self.crossed[config] = True
-        return lower, upper
 
 
 class LeaderAndChallenger:
@@ -50,7 +21,7 @@ class LeaderAndChallenger:
     Attributes:
         rounds: Decisions so far.
         candidates: Not yet eliminated.
-        intervals: The ends that are known.
+        intervals: The tightest ends so far; the members compute them, each in its way.
         plan: Captimes by level.
         mode: What delta covers, see `Certificate`.
         shares: How delta is spent, see `Certificate`.
@@ -88,6 +59,15 @@ class LeaderAndChallenger:
             mode=self.mode,
             shares=self.shares,
         )
+
+    def _tighten(self, config: int, lower: float, upper: float) -> tuple[float, float]:
+        """Take in new ends of one configuration; the tightest that hold now. All of them hold at once."""
+        ends = self.intervals
+        lower, upper = max(lower, float(ends.lower[config])), min(upper, float(ends.upper[config]))
+        ends.lower[config], ends.upper[config] = lower, upper
+        if lower > upper:
+            ends.crossed[config] = True
+        return lower, upper
 
     def _due(self) -> list[int]:
         """The front runner by mean and the most hopeful of the others; not who has used up the stream."""

@@ -74,8 +74,8 @@ class Race:
         truncation: float = 0.1,
         scout: bool = True,
     ) -> None:
-        shares = {"growth": growth, "leader_share": leader_share, "truncation": truncation}
-        check_options(boost, mode, first_runs, shares)
+        shares = {"leader_share": leader_share, "truncation": truncation}
+        check_options(boost, mode, first_runs, growth, shares)
         n_configs = problem.n_configs
         self.problem = problem
         self.mode = mode

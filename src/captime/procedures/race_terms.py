@@ -23,7 +23,7 @@ def margins(aim: float) -> FloatArray:
     return np.array([step for step in steps if step < 0.95] or [aim])
 
 
-def check_options(boost: float, mode: str, first_runs: int, shares: dict[str, float]) -> None:
+def check_options(boost: float, mode: str, first_runs: int, growth: float, shares: dict[str, float]) -> None:
     """Refuse options of the race that make no sense, each with what would."""
     if not 1.0 <= boost <= 100.0:
         raise ScenarioError(f"boost is {boost!r}, but it has to be between 1 and 100; 1.25 is a good choice")
@@ -31,6 +31,8 @@ def check_options(boost: float, mode: str, first_runs: int, shares: dict[str, fl
         raise ScenarioError(f"race has no mode {mode!r}; there are {', '.join(get_args(Mode))}")
     if first_runs < 1:
         raise ScenarioError(f"first_runs is {first_runs}, but everyone has to run at least once")
+    if not 0.0 < growth <= 10.0:
+        raise ScenarioError(f"growth is {growth!r}, but it has to be a positive share, such as 0.1")
     for name, share in shares.items():
         if not 0.0 < share < 1.0:
             raise ScenarioError(f"{name} is {share!r}, but it has to be a share between 0 and 1, such as 0.1")

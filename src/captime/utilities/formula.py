@@ -15,8 +15,8 @@ class Formula(ABC):
     """A member that states its worth and the inverse of it; checks, ends and text are here.
 
     Nobody has to inherit from this, but a frozen dataclass of numbers that does needs little more than its two
-    formulas. Unless it says otherwise, its parameters are numbers greater than 0, it always keeps some worth, and it
-    has no breakpoints.
+    formulas. Unless it says otherwise, its parameters are numbers greater than 0, it always keeps some worth, and one
+    formula holds up to `zero_at`.
     """
 
     __slots__ = ()
@@ -49,8 +49,8 @@ class Formula(ABC):
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
-        """None: one formula for all times."""
-        return ()
+        """The moment of zero worth, if there is one; else one formula serves all times."""
+        return (self.zero_at,) if math.isfinite(self.zero_at) else ()
 
     def __call__(self, seconds: npt.ArrayLike, /) -> FloatArray:
         """u(t), element by element."""

@@ -36,11 +36,6 @@ class Parc(Formula):
         """The limit."""
         return self.limit
 
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """The limit, where it jumps."""
-        return (self.limit,)
-
     def _worth(self, t: FloatArray) -> FloatArray:
         worth = np.empty_like(t)
         np.divide(t, self.limit, out=worth)

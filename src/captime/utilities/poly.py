@@ -30,11 +30,6 @@ class Poly(Formula):
         """The end."""
         return self.end
 
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """The end, where the slope changes."""
-        return (self.end,)
-
     def _worth(self, t: FloatArray) -> FloatArray:
         worth = np.empty_like(t)
         np.minimum(t, self.end, out=worth)

@@ -29,11 +29,6 @@ class Step(Formula):
         """The deadline: at it an answer comes too late."""
         return self.deadline
 
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """The deadline, where it jumps."""
-        return (self.deadline,)
-
     def _worth(self, t: FloatArray) -> FloatArray:
         return np.asarray(t < self.deadline, dtype=np.float64)
 

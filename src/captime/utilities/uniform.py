@@ -29,11 +29,6 @@ class Uniform(Formula):
         """The end."""
         return self.end
 
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """The end, where the slope changes."""
-        return (self.end,)
-
     def _worth(self, t: FloatArray) -> FloatArray:
         worth = np.empty_like(t)
         np.divide(t, self.end, out=worth)
