@@ -128,13 +128,14 @@ def main() -> None:
     arguments.add_argument("--seeds", type=int, default=5)
     arguments.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments.add_argument("--only", default="", help="only tables whose name contains one of these, a,b,c")
-    arguments.add_argument("--contenders", default="", help="only contenders whose label contains one of these, a,b,c")
+    arguments.add_argument("--contenders", default="", help="only these, by their labels: 'UP (paper);race'")
     arguments.add_argument("--aslib", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "aslib")
     arguments.add_argument("--out", type=Path, default=Path("bench-out/cost.csv"))
     arguments.add_argument("--again", type=Path, nargs="+", help="measure nothing: report what these files say")
     wishes = arguments.parse_args()
     console = Console(highlight=False, width=150)
-    contenders = [each for each in CONTENDERS if any(part in each.label for part in wishes.contenders.split(","))]
+    wanted = wishes.contenders.split(";") if wishes.contenders else [each.label for each in CONTENDERS]
+    contenders = [each for each in CONTENDERS if each.label in wanted]
     if wishes.again:
         report(console, read_rows(wishes.again), [each.label for each in contenders])
         return
