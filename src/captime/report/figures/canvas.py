@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def check_picture_path(path: Path) -> None:
-    """Refuse a path whose suffix does not name a picture."""
+    """Refuse a path whose suffix does not name a picture, or any if pictures cannot be drawn; before work is done."""
     if path.suffix.lower() not in SUFFIXES:
         raise ScenarioError(
             f"the picture {path} has the suffix {path.suffix or '(none)'!r}, expected one of {', '.join(SUFFIXES)}"
         )
+    if find_spec("matplotlib") is None:
+        raise MissingExtra("a picture", "plot")
 
 
 @contextmanager
@@ -29,12 +32,10 @@ def picture(path: Path, *, width: float, height: float) -> Iterator[Any]:
         ScenarioError: the suffix is not a picture's, or the file cannot be written.
     """
     check_picture_path(path)
-    try:
-        from matplotlib import rc_context  # noqa: PLC0415 (an optional package)
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("a picture", "plot") from None
+    from matplotlib import rc_context  # noqa: PLC0415 (an optional package, looked for above)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     # Text stays text in PDF and SVG, so that a journal's fonts and a reader's search work.
     with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "font.size": 10.0}):
         figure = Figure(figsize=(width, height), layout="constrained")
