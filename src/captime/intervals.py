@@ -86,8 +86,8 @@ class Intervals(Ends):
             np.maximum(lower[:, 0], start[0], out=lower[:, 0])
             np.minimum(upper[:, 0], start[1], out=upper[:, 0])
             if lower.shape[1] > 1:
-                np.maximum.accumulate(lower, axis=1, out=lower)
-                np.minimum.accumulate(upper, axis=1, out=upper)
+                _run(np.maximum, lower)
+                _run(np.minimum, upper)
         else:
             np.maximum(lower, 0.0, out=lower)
             np.minimum(upper, 1.0, out=upper)
@@ -117,3 +117,14 @@ class Intervals(Ends):
             utility_low=float(self.lower[config]),
             utility_high=float(max(self.upper[config], self.lower[config])),
         )
+
+
+def _run(extreme: np.ufunc, ends: FloatArray) -> None:
+    """The running maximum or minimum along each row, in place.
+
+    Compared as integers, which takes a fraction of the time: the bits of numbers that are not negative are ordered like
+    the numbers, and a negative one (a raw lower end) is below all of them either way. Each row begins with a number in
+    [0, 1], so whatever survives is one.
+    """
+    bits = ends.view(np.int64)
+    extreme.accumulate(bits, axis=1, out=bits)
