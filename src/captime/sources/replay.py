@@ -148,8 +148,9 @@ class Replay:
         cut = ~self.plan.completes(seconds, before[:, None], np.arange(n))
         row, position = np.nonzero(cut)
         seconds = seconds[cut]
-        old = self.made(seconds, before.take(row), position)
-        new = self.made(seconds, after.take(row), position)
+        worth = self.utility(seconds)
+        old = self.made(seconds, before.take(row), position, worth)
+        new = self.made(seconds, after.take(row), position, worth)
         again = new.captime > old.captime
 
         def per_row(values: FloatArray | BoolArray) -> FloatArray:
@@ -184,15 +185,23 @@ class Replay:
             self.rerun_seconds[kind] += float(cost.sum())
         self.raises.append((config, n, self.plan.captime(level, n)))
 
-    def made(self, seconds: FloatArray, level: IntArray, position: IntArray) -> Cells:
-        """Runs that take so many seconds, made up to their captimes at that level."""
+    def made(self, seconds: FloatArray, level: IntArray, position: IntArray, worth: FloatArray | None = None) -> Cells:
+        """Runs that take so many seconds, made up to their captimes at that level.
+
+        Args:
+            seconds: How long each takes if nobody stops it.
+            level: Level of the plan, per run.
+            position: Stream position, per run.
+            worth: u(seconds), if somebody has computed it already.
+        """
         captime = self.plan.captime(level, position)
         # A table knows nothing of runs beyond its own timeout, and nobody here makes anything up.
         if captime.size and (longest := float(captime.max())) > self.table.limit:
             raise InvariantViolated(
                 f"a captime of {longest:g} s was ordered from a table that ends at {self.table.limit:g} s"
             )
-        completed, low, high = self.plan.settled(seconds, self.utility(seconds), level, position)
+        worth = self.utility(seconds) if worth is None else worth
+        completed, low, high = self.plan.settled(seconds, worth, level, position)
         cost = np.minimum(seconds, captime) if self._pays else np.zeros_like(seconds)
         return Cells(captime, completed, low, high, cost)
 

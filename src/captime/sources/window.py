@@ -93,8 +93,9 @@ class Window:
         self._low_before[rows] += done.low
         self._high_before[rows] += done.high
         seconds, later = self._seconds[rows], np.arange(len(self.n)) >= start[:, None]
-        old = replay.made(seconds, before[:, None], self._position)
-        new = replay.made(seconds, level[:, None], self._position)
+        worth = replay.utility(seconds)
+        old = replay.made(seconds, before[:, None], self._position, worth)
+        new = replay.made(seconds, level[:, None], self._position, worth)
         again = ~old.completed & ~later & (new.captime > old.captime)
         costs: dict[Accounting, FloatArray] = {
             "restart": done.seconds["restart"] + (new.cost * again).sum(axis=1),
