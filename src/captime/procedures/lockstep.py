@@ -181,9 +181,11 @@ class Lockstep:
         leader = lower.argmax(axis=0)
         columns = np.arange(len(leader))
         bar = lower[leader, columns]
-        if self._habits.ties_by_mean and len(tied := np.flatnonzero((lower == bar).sum(axis=0) > 1)):
+        # One equal to the bar in every round is the leader itself; counting all at once is quick, and mostly enough.
+        if self._habits.ties_by_mean and np.count_nonzero(best := lower == bar) > len(bar):
+            tied = np.flatnonzero(best.sum(axis=0) > 1)
             # n is the same for all candidates of a round, so sums compare like means.
-            leader[tied] = np.where(lower[:, tied] == bar[tied], outlook.high[:, tied], -1.0).argmax(axis=0)
+            leader[tied] = np.where(best[:, tied], outlook.high[:, tied], -1.0).argmax(axis=0)
         # [UAC] UP: strictly below the leader's lower bound. The leader itself never goes: with running bounds its own
         # interval can cross (with probability at most delta), which `Intervals.crossed` reports.
         gone = upper < bar

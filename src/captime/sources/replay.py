@@ -146,15 +146,22 @@ class Replay:
         """
         seconds = self.seconds(config, 0, n)
         cut = ~self.plan.completes(seconds, before[:, None], np.arange(n))
-        row, position = np.nonzero(cut)
+        # The cut runs of a row stand side by side; rows without any are left at 0.
+        counts = cut.sum(axis=1)
+        some = counts > 0
+        starts = (np.cumsum(counts) - counts)[some]
         seconds = seconds[cut]
+        position = np.broadcast_to(np.arange(n), cut.shape)[cut]
         worth = self.utility(seconds)
-        old = self.made(seconds, before.take(row), position, worth)
-        new = self.made(seconds, after.take(row), position, worth)
-        again = new.captime > old.captime
+        old = self.made(seconds, _per_run(before, counts), position, worth)
+        new = self.made(seconds, _per_run(after, counts), position, worth)
+        again = np.broadcast_to(new.captime > old.captime, seconds.shape)
 
         def per_row(values: FloatArray | BoolArray) -> FloatArray:
-            return np.bincount(row, weights=values, minlength=len(config)).astype(np.float64)
+            sums = np.zeros(len(config))
+            if len(starts):
+                sums[some] = np.add.reduceat(values, starts, dtype=np.float64)
+            return sums
 
         return Repeated(
             completed=per_row(new.completed).astype(np.int64),
@@ -221,3 +228,8 @@ class Replay:
         first = int(position.min())
         rows = self.stream.rows(first, int(position.max()) + 1).take(position - first)
         return self.table.seconds.ravel().take(config[:, None] * self.table.n_instances + rows)
+
+
+def _per_run(level: IntArray, counts: IntArray) -> IntArray:
+    """The level of every run, rows one after the other; a single one where it is the same for all."""
+    return level[:1] if (level == level[0]).all() else np.repeat(level, counts)
