@@ -40,7 +40,7 @@ coverage: $(VENV)/stamp  ## the statistical suites at full size
 bench: $(VENV)/stamp  ## speed against a plain per-run loop, ratios measured in one run
 	$(BIN)/python benchmarks/speed.py
 
-bench-cost: $(VENV)/stamp  ## what a certificate costs, by procedure (an hour or so; needs ASlib folders for the real solvers)
+bench-cost: $(VENV)/stamp  ## what a certificate costs, by procedure (some hours; needs ASlib folders for the real solvers)
 	cd benchmarks && ../$(BIN)/python cost.py --out ../bench-out/cost.csv
 
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 256 virtual workers
