@@ -28,5 +28,33 @@ class MissingExtra(CaptimeError):  # noqa: N818 (the name says what to do better
         super().__init__(f"{what} needs an optional package; install it with: pip install 'captime[{extra}]'")
 
 
+class ScenarioDiffers(CaptimeError):  # noqa: N818 (what is so, not what went wrong)
+    """The scenario is not the one this ledger was begun with; the message names every field that differs."""
+
+
+class TargetProgramError(CaptimeError):
+    """Your program cannot be used as it is: it does not start, never answers, contradicts itself, or was replaced."""
+
+
+class LedgerError(CaptimeError):
+    """Something about the file that records the runs."""
+
+
+class LedgerInUse(LedgerError):  # noqa: N818 (what is so, not what went wrong)
+    """Another process writes to this ledger; the message names it."""
+
+
+class LedgerDamaged(LedgerError):  # noqa: N818 (what is so, not what went wrong)
+    """The ledger was cut, changed, or is not one; the message says which check failed."""
+
+
+class StorageTrouble(LedgerError):  # noqa: N818 (what is so, not what went wrong)
+    """The disk is full, read-only or locked; nothing false was written, and the campaign can go on later."""
+
+
+class ReplayDiverged(CaptimeError):  # noqa: N818 (a fact about us, not a kind of error)
+    """Replaying a ledger led to other decisions than those on record. Our fault: please report it."""
+
+
 class InvariantViolated(CaptimeError):  # noqa: N818 (a fact about us, not a kind of error)
     """Something that cannot happen has happened. Our fault: please report it."""

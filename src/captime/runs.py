@@ -22,6 +22,51 @@ class Status(Enum):
     """It will never answer: a crash, a wrong answer, out of memory. The program's fault; not tried again."""
     LOST = "lost"
     """Our fault: a machine or a file vanished. Tried again on the same instance with the same seed; open until then."""
+    ABANDONED = "abandoned"
+    """Stopped early or lost, and never to be tried again: "unfinished after so many seconds" is all there will be."""
+
+
+class Verdict(Enum):
+    """What exactly happened to a program, in more words than the mathematics needs; each belongs to one `Status`."""
+
+    ANSWERED = "answered"
+    """It ended by itself before its captime, with an accepted exit code and a right answer. The only success."""
+    CAPPED = "capped"
+    """It reached its captime."""
+    CANCELLED = "cancelled"
+    """We stopped it early: nobody needs the answer any more, or the campaign was stopped."""
+    WALL = "wall"
+    """The wall-clock guard stopped it: it slept, or the machine was too busy to let it reach its captime."""
+    CRASH = "crash"
+    """It ended by a signal or with an exit code that is not accepted."""
+    WRONG = "wrong"
+    """It answered, and the known answer or the verifier says that the answer is wrong."""
+    UNKNOWN = "unknown"
+    """It ended without an answer that could be recognised; its own time limit, perhaps."""
+    MEMOUT = "memout"
+    """It used more memory than it was allowed."""
+    OUTPUT = "output"
+    """It wrote more than it was allowed."""
+    LOST = "lost"
+    """Our fault: a supervisor or a machine died, or a file vanished."""
+    BLOCKED = "blocked"
+    """Lost too often; not tried again."""
+
+
+STATUS_OF: dict[Verdict, Status] = {
+    Verdict.ANSWERED: Status.COMPLETED,
+    Verdict.CAPPED: Status.CAPPED,
+    Verdict.CANCELLED: Status.CAPPED,
+    Verdict.WALL: Status.ABANDONED,
+    Verdict.CRASH: Status.FAILED,
+    Verdict.WRONG: Status.FAILED,
+    Verdict.UNKNOWN: Status.FAILED,
+    Verdict.MEMOUT: Status.FAILED,
+    Verdict.OUTPUT: Status.FAILED,
+    Verdict.LOST: Status.LOST,
+    Verdict.BLOCKED: Status.ABANDONED,
+}
+"""Under which status a verdict counts. A cancelled run of a program that cannot be repeated is ABANDONED instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +94,60 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """What was measured of a real run, for people and for the ledger; decisions use none of it.
+
+    Attributes:
+        cpu_ns: CPU time of the whole process tree.
+        wall_ns: Wall-clock time from start to end.
+        exit_code: How the main process ended; None if by a signal.
+        signal: The signal that ended it; None if it ended by itself.
+        peak_memory: Bytes, the largest sum over the tree that was seen; None if nobody could tell.
+        answer: What was recognised as its answer.
+        reported: CPU seconds by the program's own account, if a wrapper told.
+        queue_wait_ns: How long the tree was ready to run and had to wait for a core.
+        switches: Involuntary context switches.
+        leftovers: Processes still alive when the main process had ended; they were killed.
+        output_bytes: How much it wrote to stdout and stderr.
+        stdout_tail: The last of its stdout, kept where something went wrong.
+        stderr_tail: The last of its stderr, likewise.
+        host: Where it ran.
+        slot: On which slot there.
+        flags: Warnings: `contended`, `idle`, `clocks-disagree`, `reported-disagrees`, `leftovers`.
+    """
+
+    cpu_ns: int
+    wall_ns: int
+    exit_code: int | None = None
+    signal: int | None = None
+    peak_memory: int | None = None
+    answer: bytes | None = None
+    reported: float | None = None
+    queue_wait_ns: int = 0
+    switches: int = 0
+    leftovers: int = 0
+    output_bytes: int = 0
+    stdout_tail: bytes = b""
+    stderr_tail: bytes = b""
+    host: str = ""
+    slot: int = 0
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunOutcome:
     """What became of a request.
 
     Attributes:
         request: What was asked.
         status: How it ended.
-        runtime: CPU seconds. COMPLETED: until the answer. CAPPED or LOST: how long the run was seen unfinished for sure
-            (0 if nobody looked); stopped at its captime, not less than that. FAILED: until it failed. Counted from its
-            very first start if it was resumed.
+        runtime: CPU seconds. COMPLETED: until the answer. CAPPED, LOST or ABANDONED: how long the run was seen
+            unfinished for sure (0 if nobody looked); stopped at its captime, not less than that. FAILED: until it
+            failed. Counted from its very first start if it was resumed.
         cost: CPU seconds this attempt took, less than `runtime` if it was resumed.
         detail: Exit code, last words; for people only.
+        verdict: What exactly happened, where a real program was run.
+        measured: What was measured of it there.
     """
 
     request: RunRequest
@@ -67,6 +155,8 @@ class RunOutcome:
     runtime: float
     cost: float
     detail: str = ""
+    verdict: Verdict | None = None
+    measured: Measurement | None = None
 
     def __post_init__(self) -> None:
         for what, seconds in (("runtime", self.runtime), ("cost", self.cost)):
