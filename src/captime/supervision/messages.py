@@ -1,0 +1,208 @@
+"""What a slot supervisor is told to run, and what it reports afterwards: plain values, one line of JSON each.
+
+Texts may be file names or arguments in any encoding (surrogateescape); the bytes come back as they were. Floats are
+exact, infinity included. Nothing here runs or judges anything.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self
+
+Clock = Literal["cpu", "wall"]
+Ended = Literal["exit", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "not-started"]
+Fingerprint = tuple[str, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Makes an instance file that does not exist yet; not timed, and no part of the run.
+
+    Attributes:
+        argv: The command; no shell. The token `{part}` in it stands for the temporary name of the file.
+        output: The path the finished file must have. It appears whole or not at all; if it exists, nothing is done.
+        to_stdout: The command prints the file; otherwise it writes the file named by `{part}`.
+        timeout: Wall-clock seconds it may take.
+    """
+
+    argv: tuple[str, ...]
+    output: str
+    to_stdout: bool
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A Python function as target.
+
+    Attributes:
+        function: The pickled function, or nothing if `reference` names it.
+        reference: `module:qualname` of an importable function, or nothing.
+        arguments: A pickled pair of positional and keyword arguments.
+        search_path: Put before `sys.path` where the function is imported.
+    """
+
+    function: bytes
+    reference: str
+    arguments: bytes
+    search_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Run this, within these limits.
+
+    The supervisor fills in `{output}` and `{scratch}` (the run's own directory) in `argv`; every other placeholder is
+    filled in by whoever makes the launch.
+
+    Attributes:
+        number: Comes back in the report; unique per executor.
+        argv: The command, passed on byte by byte without a shell; empty if there is a `call`.
+        call: A function to be called instead.
+        environment: The whole environment of the target; `CAPTIME_RUN` and `TMPDIR` are added.
+        directory: Where it runs; None for the run's own directory, made for it and deleted afterwards.
+        captime: Seconds on `clock`; may be infinite.
+        clock: `cpu`, the CPU time of the whole process tree, or `wall`.
+        wall_limit: Wall-clock seconds after which even a sleeping program is stopped; may be infinite.
+        memory_limit: Bytes for the whole tree.
+        output_limit: Bytes of stdout and stderr together.
+        disk_limit: Bytes that the run's own directory may hold.
+        processes_limit: How many processes the tree may have.
+        stdin: A file; None is `/dev/null`.
+        patterns: Regular expressions by name, matched against stdout line by line; the last match counts, of which the
+            group `value`, or group 1, or the whole is reported.
+        output_file: A name inside the run's own directory that `{output}` stands for; read after the run.
+        preparation: What has to be made first.
+        guarded: Files that must not change, each with device, inode, size and time of change in nanoseconds.
+        tag: Value of `CAPTIME_RUN`, by which every process of the run can be found.
+    """
+
+    number: int
+    argv: tuple[str, ...]
+    call: Call | None
+    environment: Mapping[str, str]
+    directory: str | None
+    captime: float
+    clock: Clock
+    wall_limit: float
+    memory_limit: int | None
+    output_limit: int
+    disk_limit: int | None
+    processes_limit: int | None
+    stdin: str | None
+    patterns: Mapping[str, str]
+    output_file: str | None
+    preparation: Preparation | None
+    guarded: tuple[Fingerprint, ...]
+    tag: str
+
+    def to_json(self) -> str:
+        """One line of ASCII text."""
+        return json.dumps(_plain(self))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read back what `to_json` wrote."""
+        values = json.loads(text)
+        call, preparation = values["call"], values["preparation"]
+        return cls(
+            **values
+            | {
+                "argv": tuple(values["argv"]),
+                "call": None if call is None else _call(call),
+                "preparation": None
+                if preparation is None
+                else Preparation(**preparation | {"argv": tuple(preparation["argv"])}),
+                "guarded": tuple(tuple(entry) for entry in values["guarded"]),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a launch.
+
+    Attributes:
+        number: Of the launch.
+        ended: Why it ended: by itself (`exit`), at a limit, because somebody cancelled it, through our own fault
+            (`lost`), or before it began (`not-started`).
+        exit_code: Of the main process; None if a signal ended it, or nothing was started.
+        signal: The signal that ended it.
+        cpu_ns: CPU time of the whole tree, leftovers included.
+        wall_ns: From the start to the end of the main process.
+        runtime_ns: On the clock of the launch: until the main process ended by itself; of a run that was stopped, the
+            last reading at which it was seen unfinished.
+        peak_memory: Bytes, the largest sum over the tree that was seen.
+        queue_wait_ns: How long the tree was ready to run and waited for a core.
+        switches: Involuntary context switches.
+        leftovers: Processes still alive after the main process had ended; they were killed.
+        output_bytes: Written to stdout and stderr together.
+        stdout_head: The first 64 KiB of stdout.
+        stdout_tail: The last 64 KiB of it.
+        stderr_tail: The last 64 KiB of stderr.
+        output_file: The first 64 KiB of the output file.
+        matches: What the patterns found.
+        returned: The pickled value that a function returned; None if it raised.
+        flags: Warnings: `contended`, `idle`, `clocks-disagree`, `leftovers`, `suspended`.
+        problem: Why it was lost or not started, in a sentence.
+    """
+
+    number: int
+    ended: Ended
+    exit_code: int | None = None
+    signal: int | None = None
+    cpu_ns: int = 0
+    wall_ns: int = 0
+    runtime_ns: int = 0
+    peak_memory: int | None = None
+    queue_wait_ns: int = 0
+    switches: int = 0
+    leftovers: int = 0
+    output_bytes: int = 0
+    stdout_head: bytes = b""
+    stdout_tail: bytes = b""
+    stderr_tail: bytes = b""
+    output_file: bytes = b""
+    matches: Mapping[str, bytes] = field(default_factory=dict)
+    returned: bytes | None = None
+    flags: tuple[str, ...] = ()
+    problem: str = ""
+
+    def to_json(self) -> str:
+        """One line of ASCII text."""
+        return json.dumps(_plain(self))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read back what `to_json` wrote."""
+        values = json.loads(text)
+        for name in ("stdout_head", "stdout_tail", "stderr_tail", "output_file"):
+            values[name] = base64.b64decode(values[name])
+        returned = values["returned"]
+        values["returned"] = None if returned is None else base64.b64decode(returned)
+        values["matches"] = {name: base64.b64decode(found) for name, found in values["matches"].items()}
+        values["flags"] = tuple(values["flags"])
+        return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON knows; bytes in base 64. The fields say which texts were bytes."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Launch | Report | Call | Preparation):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(held) for name, held in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(held) for held in value]
+    return value
+
+
+def _call(values: Mapping[str, Any]) -> Call:
+    return Call(
+        function=base64.b64decode(values["function"]),
+        reference=values["reference"],
+        arguments=base64.b64decode(values["arguments"]),
+        search_path=tuple(values["search_path"]),
+    )
