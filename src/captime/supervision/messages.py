@@ -76,6 +76,12 @@ class Launch:
         preparation: What has to be made first.
         guarded: Files that must not change, each with device, inode, size and time of change in nanoseconds.
         tag: Value of `CAPTIME_RUN`, by which every process of the run can be found.
+        verifier: A command that checks the answer; None for none. The slot runs it after a run that ended by itself, whatever its
+            exit code, and before the run's own directory is deleted: untimed, in that directory, with
+            the target's environment, and killed with its tree after `verifier_timeout`. Its stdin is a file with the
+            target's stdout (kept on disk, up to `output_limit`); `{stdout}` in it is the path of that file, `{output}`
+            and `{scratch}` are as in `argv`. Exit code 0: right; 1: wrong; anything else, or too late: no verdict.
+        verifier_timeout: Wall-clock seconds the verifier may take.
     """
 
     number: int
@@ -96,6 +102,8 @@ class Launch:
     preparation: Preparation | None
     guarded: tuple[Fingerprint, ...]
     tag: str
+    verifier: tuple[str, ...] | None = None
+    verifier_timeout: float = 60.0
 
     def to_json(self) -> str:
         """One line of ASCII text."""
@@ -115,6 +123,7 @@ class Launch:
                 if preparation is None
                 else Preparation(**preparation | {"argv": tuple(preparation["argv"])}),
                 "guarded": tuple(tuple(entry) for entry in values["guarded"]),
+                "verifier": None if values["verifier"] is None else tuple(values["verifier"]),
             }
         )
 
@@ -146,6 +155,8 @@ class Report:
         returned: The pickled value that a function returned; None if it raised.
         flags: Warnings: `contended`, `idle`, `clocks-disagree`, `leftovers`, `suspended`.
         problem: Why it was lost or not started, in a sentence.
+        verified: What the verifier said: True for right, False for wrong, None if it was not asked or gave no verdict
+            (then `problem` says why).
     """
 
     number: int
@@ -168,6 +179,7 @@ class Report:
     returned: bytes | None = None
     flags: tuple[str, ...] = ()
     problem: str = ""
+    verified: bool | None = None
 
     def to_json(self) -> str:
         """One line of ASCII text."""
