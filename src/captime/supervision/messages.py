@@ -76,9 +76,9 @@ class Launch:
         preparation: What has to be made first.
         guarded: Files that must not change, each with device, inode, size and time of change in nanoseconds.
         tag: Value of `CAPTIME_RUN`, by which every process of the run can be found.
-        verifier: A command that checks the answer; None for none. The slot runs it after a run that ended by itself, whatever its
-            exit code, and before the run's own directory is deleted: untimed, in that directory, with
-            the target's environment, and killed with its tree after `verifier_timeout`. Its stdin is a file with the
+        verifier: A command that checks the answer; None for none. The slot runs it after a run that ended by itself,
+            whatever its exit code, and before the run's own directory is deleted: untimed, in that directory, with the
+            target's environment, and killed with its tree after `verifier_timeout`. Its stdin is a file with the
             target's stdout (kept on disk, up to `output_limit`); `{stdout}` in it is the path of that file, `{output}`
             and `{scratch}` are as in `argv`. Exit code 0: right; 1: wrong; anything else, or too late: no verdict.
         verifier_timeout: Wall-clock seconds the verifier may take.
