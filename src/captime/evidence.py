@@ -2,7 +2,8 @@
 
 Rules of this room. Samples of a configuration are the first n positions of the stream, all of them, each with an
 interval that holds its score whatever happens later. A run nobody has heard of counts from 0 to 1; a run seen
-unfinished counts up to what an answer just then would be worth; a lost run is asked for again and is open until then.
+unfinished counts up to what an answer just then would be worth; a lost run is asked for again and is open until then,
+unless the program cannot repeat itself: then what was seen of it is all there will ever be.
 Nothing here depends on the order in which outcomes arrive: the same outcomes give the same tally, to the last bit.
 There is no clock.
 """
@@ -33,6 +34,9 @@ class Evidence:
         n_configs: How many configurations.
         plan: How long runs may take and what they are then worth.
         utility: What answers are worth.
+        repeatable: Whether a run that is tried again takes the same time as the first time, because its seed is the
+            same. If not, a run that was stopped early or lost is never tried again: a second chance for the unlucky
+            ones only would bias every mean.
 
     Attributes:
         tally: What is known, open runs included as intervals.
@@ -41,13 +45,14 @@ class Evidence:
             answered just then: to take the sooner time would let a run that is tried twice be lucky twice.
     """
 
-    def __init__(self, n_configs: int, plan: Plan, utility: Utility) -> None:
+    def __init__(self, n_configs: int, plan: Plan, utility: Utility, *, repeatable: bool = True) -> None:
         self.tally: Tally = blank_tally(n_configs, self.samples)
         self.tally.settled = np.zeros(n_configs, dtype=np.int64)
         self.ignored = 0
         self.disagreements = 0
         self._plan = plan
         self._utility = utility
+        self._repeatable = repeatable
         self._runs = [Prefix() for _ in range(n_configs)]
         self._waiting: deque[tuple[int, int]] = deque()
         self._held: dict[int, list[int]] = {}
@@ -192,8 +197,9 @@ class Evidence:
                 runs.runtime[position] = max(outcome.runtime, float(runs.seen[position]))
             case Status.FAILED:
                 runs.runtime[position] = np.inf
-            case Status.CAPPED | Status.LOST:
+            case Status.CAPPED | Status.LOST | Status.ABANDONED:
                 runs.seen[position] = max(outcome.runtime, float(runs.seen[position]))
+                runs.abandoned[position] = outcome.status is Status.ABANDONED or not self._repeatable
         return True
 
     def _judge(self, config: int, position: IntArray) -> None:
@@ -203,14 +209,14 @@ class Evidence:
         known = ~np.isnan(runs.runtime[position])
         # Reached its captime, and nobody is trying again. An attempt seen past its captime is about to end: wait.
         cut = ~known & ~runs.flying[position] & (runs.attempts[position] > 0) & (seen >= runs.captime[position])
-        settled = known | cut
-        runs.settled[position] = settled
-        if settled.any():
-            self._settle(runs, position[settled], level[settled])
-        if not settled.all():
-            waiting = position[~settled]
-            runs.completed[waiting], runs.low[waiting] = False, 0.0
-            runs.high[waiting] = self._plan.alive(seen[~settled], level[~settled], waiting)
+        ended = known | cut
+        runs.settled[position] = ended | runs.abandoned[position]
+        if ended.any():
+            self._settle(runs, position[ended], level[ended])
+        if not ended.all():
+            unfinished = position[~ended]
+            runs.completed[unfinished], runs.low[unfinished] = False, 0.0
+            runs.high[unfinished] = self._plan.alive(seen[~ended], level[~ended], unfinished)
 
     def _settle(self, runs: Prefix, position: IntArray, level: IntArray) -> None:
         # A cut run is told as "later than any captime": u⁻¹ may have been rounded, and the plan must not take the

@@ -1,26 +1,61 @@
 """The loop of the live path, where procedure, evidence and executor meet: as many runs at once as there are slots.
 
 One lap: ask while slots are free, start what is missing, wait for what comes back, tell, stop what is no longer wanted.
-Certificates are valid at every moment, so nobody waits for stragglers in order to be right.
+Certificates are valid at every moment, so nobody waits for stragglers in order to be right. A journal is told of
+everything before anybody acts on it: what is written down is enough to walk the same way again (`walk_again`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.certificate import Certificate
+from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
-from captime.runs import RunRequest
+from captime.runs import RunOutcome, RunRequest
+from captime.targets import Targets
 from captime.trace import Decisions, Trace
 
 # An unfinished run is looked at again once it is so many times as old as at the last look: sooner tells little.
 _OLDER = 2.0
 
 Observer = Callable[[Procedure, Evidence, Executor], None]
+Seen = Sequence[tuple[RunRequest, float]]
+"""Runs under way, each with the CPU seconds after which it was last seen unfinished."""
+
+
+class Journal(Protocol):
+    """Is told of everything that decisions depend on, in order, and before anybody acts on it."""
+
+    def asked(self, slots: int, targets: Targets) -> None:
+        """The procedure was asked for so many slots' work, and this was its answer."""
+        ...
+
+    def started(self, requests: Sequence[RunRequest]) -> None:
+        """These are about to be started."""
+        ...
+
+    def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
+        """These came back, and then these were seen unfinished; both are about to be told."""
+        ...
+
+
+class Unwritten:
+    """A journal for those who need none."""
+
+    def asked(self, slots: int, targets: Targets) -> None:
+        """Forget it."""
+
+    def started(self, requests: Sequence[RunRequest]) -> None:
+        """Forget it."""
+
+    def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
+        """Forget it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +102,7 @@ def drive_parallel(
     look_every: float = 1.0,
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
+    journal: Journal | None = None,
 ) -> LiveOutcome:
     """Keep all slots at work until the procedure is content, time or money is spent, or somebody interrupts.
 
@@ -80,8 +116,9 @@ def drive_parallel(
             can still be worth.
         observer: Called after every lap.
         interrupted: Asked before every lap; True stops with the certificate held so far.
+        journal: Is told of everything; nobody if it is left out.
     """
-    campaign = _Campaign(procedure, executor, evidence, look_every)
+    campaign = _Campaign(procedure, executor, evidence, look_every, journal or Unwritten())
     stopped = "interrupted"
     while not interrupted():
         content = procedure.finished()
@@ -94,7 +131,7 @@ def drive_parallel(
             break
         if content is None:
             campaign.order()
-        executor.submit(evidence.take(executor.slots - evidence.in_flight))
+        campaign.start()
         if not evidence.in_flight:
             stopped = content or "idle"
             break
@@ -104,13 +141,77 @@ def drive_parallel(
     return campaign.close(stopped)
 
 
+def _tell(procedure: Procedure, evidence: Evidence, outcomes: Sequence[RunOutcome], seen: Seen) -> IntArray:
+    """What became known, to the books and to the procedure; return those whose runs are no longer wanted."""
+    changed = set(evidence.add(outcomes).tolist())
+    changed |= {request.config for request, seconds in seen if evidence.seen(request, seconds)}
+    procedure.tell(evidence.tally, np.array(sorted(changed), dtype=np.int64))
+    return evidence.retire(procedure.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The procedure was asked."""
+
+    slots: int
+    targets: Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Runs were started."""
+
+    requests: Sequence[RunRequest]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Runs came back or were seen unfinished."""
+
+    outcomes: Sequence[RunOutcome]
+    seen: Seen
+
+
+def walk_again(procedure: Procedure, evidence: Evidence, story: Iterable[Asked | Started | Observed]) -> None:
+    """Bring a new procedure and new books to where a journal ends, and check that they take the same decisions.
+
+    Args:
+        procedure: Made as the first one was.
+        evidence: Likewise.
+        story: What the journal was told, in order.
+    """
+    for number, step in enumerate(story):
+        match step:
+            case Asked(slots, targets):
+                wanted = procedure.ask(slots)
+                if not _same(wanted, targets):
+                    raise ReplayDiverged(f"entry {number}: {targets} was wanted then, and now it is {wanted}")
+                evidence.aim(wanted)
+            case Started(requests):
+                taken = evidence.take(len(requests))
+                if taken != list(requests):
+                    raise ReplayDiverged(f"entry {number}: {requests} were started then, and now it would be {taken}")
+            case Observed(outcomes, seen):
+                _tell(procedure, evidence, outcomes, seen)
+
+
+def _same(one: Targets, other: Targets) -> bool:
+    first, second = (targets.first if targets.first is not None else np.empty(0) for targets in (one, other))
+    pairs = ((one.config, other.config), (one.n, other.n), (one.level, other.level), (first, second))
+    return all(np.array_equal(here, there) for here, there in pairs)
+
+
 class _Campaign:
     """Who takes part, and what was written down."""
 
-    def __init__(self, procedure: Procedure, executor: Executor, evidence: Evidence, look_every: float) -> None:
+    def __init__(
+        self, procedure: Procedure, executor: Executor, evidence: Evidence, look_every: float, journal: Journal
+    ) -> None:
         self._procedure = procedure
         self._executor = executor
         self._evidence = evidence
+        self._journal = journal
+        self._capacity = executor.slots + executor.ahead
         self._look_every = look_every
         self._next_look = look_every
         self._looked: dict[RunRequest, float] = {}
@@ -120,36 +221,47 @@ class _Campaign:
     def order(self) -> None:
         """Ask until there is work for every slot, or nothing new is wanted; never ahead of the work in hand."""
         evidence = self._evidence
-        while (free := self._executor.slots - evidence.open) > 0:
+        while (free := self._capacity - evidence.open) > 0:
             targets = self._procedure.ask(free)
+            self._journal.asked(free, targets)
             if len(targets) == 0 or evidence.aim(targets) == 0:
                 break
 
+    def start(self) -> None:
+        """Start what is missing, as far as there is room for it."""
+        requests = self._evidence.take(self._capacity - self._evidence.in_flight)
+        if requests:
+            self._journal.started(requests)
+            self._executor.submit(requests)
+
     def listen(self, deadline: float) -> None:
         """Wait for something to come back, pass it on, and stop what it made superfluous."""
-        procedure, executor, evidence = self._procedure, self._executor, self._evidence
+        executor = self._executor
         timeout = None if np.isinf(deadline) else max(0.0, deadline - executor.now)
-        changed = evidence.add(executor.collect(timeout))
+        outcomes = executor.collect(timeout)
+        seen: Seen = ()
         if executor.now >= self._next_look:
-            changed = np.union1d(changed, self._look())
+            seen = self._look(outcomes)
             self._next_look = executor.now + self._look_every
-        before = procedure.rounds
-        procedure.tell(evidence.tally, changed)
-        if procedure.rounds > before:
+        before = self._procedure.rounds
+        if outcomes or seen:
+            self._journal.observed(outcomes, seen)
+        executor.cancel(_tell(self._procedure, self._evidence, outcomes, seen))
+        if self._procedure.rounds > before:
             self._write_down()
-        executor.cancel(evidence.retire(procedure.candidates))
 
-    def _look(self) -> IntArray:
-        """See how far unfinished runs have come."""
-        news, looked = set(), {}
+    def _look(self, ended: Sequence[RunOutcome]) -> Seen:
+        """See how far unfinished runs have come; those that have grown little since the last look are passed over."""
+        over = {outcome.request for outcome in ended}
+        news, looked = [], {}
         for request, seconds in self._executor.watch():
             last = self._looked.get(request, 0.0)
-            if seconds >= _OLDER * last and self._evidence.seen(request, seconds):
-                news.add(request.config)
+            if request not in over and seconds > 0.0 and seconds >= _OLDER * last:
+                news.append((request, seconds))
                 last = seconds
             looked[request] = last
         self._looked = looked
-        return np.array(sorted(news), dtype=np.int64)
+        return news
 
     def _write_down(self) -> None:
         procedure, tally, certificate = self._procedure, self._evidence.tally, self._procedure.certificate()
@@ -169,8 +281,9 @@ class _Campaign:
         """Cancel what is under way and pay for it; the certificate is the one held when things were stopped."""
         procedure, executor, evidence = self._procedure, self._executor, self._evidence
         certificate = procedure.certificate()
-        executor.cancel(np.arange(len(evidence.tally.n)))
+        executor.stop()
         while evidence.in_flight and (outcomes := executor.collect()):
+            self._journal.observed(outcomes, ())
             evidence.add(outcomes)
         tally = evidence.tally
         return LiveOutcome(

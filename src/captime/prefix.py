@@ -20,6 +20,7 @@ _UNHEARD_OF: dict[str, float | bool | int] = {
     "settled": False,
     "flying": False,
     "skipped": False,
+    "abandoned": False,
 }
 
 
@@ -38,6 +39,7 @@ class Prefix:
         settled: Whether nothing more can become known of it at the level in force; true if skipped.
         flying: Whether an attempt is under way.
         skipped: Whether it will never be run.
+        abandoned: Whether it was begun and will never be tried again; what was seen of it is all there will be.
         done: Length of the prefix in which everything is settled.
         sums: Low ends, high ends and costs over that prefix, added from the left.
         n_completed: Completed runs of that prefix.
@@ -54,6 +56,7 @@ class Prefix:
     settled: BoolArray
     flying: BoolArray
     skipped: BoolArray
+    abandoned: BoolArray
 
     def __init__(self) -> None:
         for name, value in _UNHEARD_OF.items():

@@ -247,3 +247,30 @@ def test_a_request_that_cannot_be_does_not_exist() -> None:
         RunRequest(-1, 0, 1.0)
     with pytest.raises(InvariantViolated, match="captime"):
         RunRequest(0, 0, np.nan)
+
+
+def test_an_abandoned_run_is_settled_for_ever_with_what_was_seen_of_it() -> None:
+    """It is never asked for again, at no level, and counts up to what an answer just then would have been worth."""
+    evidence = evidence_on(4.0, 8.0)
+    evidence.aim(order(0, 2))
+    first, second = evidence.take(2)
+    evidence.add([RunOutcome(first, Status.ABANDONED, 1.0, 1.0), done(second, 2.0)])
+    assert ends(evidence) == [(0.0, 0.9), (0.8, 0.8)]
+    assert (evidence.tally.settled[0], evidence.tally.open[0], evidence.tally.completed[0]) == (2, 0, 1)
+    evidence.aim(order(0, 2, level=1))
+    assert evidence.take(5) == []
+    assert ends(evidence) == [(0.0, 0.9), (0.8, 0.8)]
+
+
+@pytest.mark.parametrize("status", [Status.CAPPED, Status.LOST])
+def test_a_program_that_cannot_repeat_itself_gets_no_second_chance(status: Status) -> None:
+    """Stopped early or lost, such a run stays an interval; a program that can repeat itself is asked again."""
+    for repeatable in (True, False):
+        plan = RandomCaptimes(UTILITY, 1, Schedule(1.25), Schedule(10.0))
+        evidence = Evidence(1, plan, UTILITY, repeatable=repeatable)
+        evidence.aim(order(0, 1))
+        (run,) = evidence.take(1)
+        evidence.add([RunOutcome(run, status, 0.01, 0.01)])
+        assert ends(evidence) == [(0.0, 0.999)]
+        assert [again.attempt for again in evidence.take(1)] == ([1] if repeatable else [])
+        assert evidence.tally.open[0] == (1 if repeatable else 0)

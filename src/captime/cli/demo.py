@@ -10,8 +10,9 @@ from rich.table import Table
 
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.live import live_view
-from captime.cli.simulate import print_certificate
+from captime.cli.printing import print_certificate
 from captime.report.figures.epsilon import draw_epsilon
+from captime.report.simulated import account_of_simulation
 from captime.report.trace_file import write_trace
 from captime.report.words import rounded_up
 from captime.simulation import Simulation, simulate
@@ -46,7 +47,7 @@ def demo_command(
                 )
     naive = [simulate(table, utility=_UTILITY, procedure="naive", epsilon=goal, seed=seed) for goal in _NAIVE_EPSILONS]
     _compare(console, found["up"], found["race"], naive)
-    print_certificate(found["race"])
+    print_certificate(account_of_simulation(found["race"]))
     out.mkdir(parents=True, exist_ok=True)
     curves = {"UP (the paper)": found["up"], "race (captime's default)": found["race"]}
     draw_epsilon(curves, out / "epsilon.png", {"Naive, captime where u = epsilon / 2": naive})

@@ -12,13 +12,15 @@ from rich.text import Text
 
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.live import live_view
+from captime.cli.printing import print_certificate
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import draw_epsilon
 from captime.report.machine import as_json
+from captime.report.simulated import account_of_simulation
 from captime.report.trace_file import check_trace_path, write_trace
-from captime.report.words import assumptions, lines, printable, rounded_up, statement
+from captime.report.words import printable, rounded_up
 from captime.simulation import Simulation, simulate
 from captime.sources import RuntimeTable, read_table
 from captime.sources.accounting import Accounting
@@ -143,7 +145,8 @@ def _print_results(results: dict[str, Simulation], *, compared: bool, as_json_ob
         return
     if compared:
         print_comparison(results)
-    print_certificate(min(results.values(), key=_dearness))
+    shown = min(results.values(), key=_dearness)
+    print_certificate(account_of_simulation(shown), shown.table.notes)
 
 
 def _dearness(result: Simulation) -> tuple[bool, bool, float]:
@@ -171,22 +174,6 @@ def print_comparison(results: dict[str, Simulation]) -> None:
         )
     # Wide enough for the names: a line that the terminal wraps reads better than cut words.
     Console(highlight=False, width=max(110, Console().width)).print(shown)
-
-
-def print_certificate(result: Simulation) -> None:
-    """The readable end of a simulation, on stdout."""
-    # Markup is off: square brackets in names are the user's, not Rich's.
-    console = Console(markup=False, highlight=False)
-    for note in result.table.notes:
-        console.print(f"note: {printable(note)}", style="dim", soft_wrap=True)
-    console.print(statement(result), style="bold", soft_wrap=True)
-    grid = Table.grid(padding=(0, 2))
-    for label, value in lines(result):
-        grid.add_row(Text(label, style="dim"), Text(value))
-    console.print(grid)
-    console.print("This rests on:", style="dim")
-    for assumed in assumptions(result):
-        console.print(f"  - {assumed}", soft_wrap=True)
 
 
 def _names(compare: str, option: list[str] | None) -> list[str]:

@@ -16,6 +16,11 @@ class Executor(Protocol):
         ...
 
     @property
+    def ahead(self) -> int:
+        """How many more requests it holds gladly, so that a free slot need not wait for the next decision."""
+        ...
+
+    @property
     def now(self) -> float:
         """Wall-clock seconds since the executor was made."""
         ...
@@ -37,6 +42,10 @@ class Executor(Protocol):
 
     def cancel(self, configs: IntArray) -> None:
         """Stop all runs of these configurations; they come back as CAPPED, after the seconds they took."""
+        ...
+
+    def stop(self) -> None:
+        """Stop all runs, whosever they are, as `cancel` does; for good, where `cancel` may be declined."""
         ...
 
     def close(self) -> None:

@@ -63,8 +63,11 @@ class VirtualExecutor:
 
     Attributes:
         slots: The number of workers.
+        ahead: 0: between two moments of a virtual clock there is time for any decision.
         now: The virtual clock, in seconds.
     """
+
+    ahead = 0
 
     def __init__(
         self,
@@ -148,6 +151,10 @@ class VirtualExecutor:
             survived = self._before(request)
             self._back.append(RunOutcome(request, Status.CAPPED, survived, 0.0, "cancelled before it started"))
         self._start_waiting()
+
+    def stop(self) -> None:
+        """See the protocol."""
+        self.cancel(np.arange(self._table.n_configs))
 
     def close(self) -> None:
         """See the protocol."""

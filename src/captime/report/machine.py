@@ -2,7 +2,7 @@
 
 import math
 
-from captime.report.words import assumptions
+from captime.report.simulated import assumptions
 from captime.simulation import Simulation
 
 

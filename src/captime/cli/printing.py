@@ -1,0 +1,26 @@
+"""The readable end of a campaign, real or simulated, on stdout."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from captime.report.account import Account
+from captime.report.words import lines, printable, statement
+
+
+def print_certificate(account: Account, notes: Sequence[str] = ()) -> None:
+    """The statement, its numbers, and what it rests on."""
+    # Markup is off: square brackets in names are the user's, not Rich's.
+    console = Console(markup=False, highlight=False)
+    for note in notes:
+        console.print(f"note: {printable(note)}", style="dim", soft_wrap=True)
+    console.print(statement(account), style="bold", soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    for label, value in lines(account):
+        grid.add_row(Text(label, style="dim"), Text(value))
+    console.print(grid)
+    console.print("This rests on:", style="dim")
+    for assumed in account.rests_on:
+        console.print(f"  - {assumed}", soft_wrap=True)

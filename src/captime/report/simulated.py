@@ -1,0 +1,93 @@
+"""What a simulation has to tell, in the shape that words and pictures start from."""
+
+import math
+
+from captime.report.account import Account
+from captime.report.words import cpu_time, rounded_up
+from captime.simulation import Simulation
+
+_STOPPED = {
+    "epsilon": "it reached the epsilon asked for",
+    "single": "only one candidate was left",
+    "instances": "the recorded data are used up",
+    "budget": "the CPU budget is spent",
+    "interrupted": "it was interrupted",
+}
+
+_CROSSED = (
+    "the bounds of {} configurations contradict each other, which independent instances do with probability at most "
+    "delta; are the instances in a random order?"
+)
+
+
+def account_of_simulation(result: Simulation) -> Account:
+    """Everything there is to tell about it."""
+    outcome = result.outcome
+    told = "free of charge (a hypothetical oracle)" if result.procedure == "oracle" else cpu_time(result.cpu_seconds)
+    runs = int(outcome.runs.sum())
+    more = []
+    hidden = capping_floor(result)
+    if hidden is not None:
+        more.append(("capping floor", hidden))
+    if outcome.crossed:
+        more.append(("warning", _CROSSED.format(outcome.crossed)))
+    return Account(
+        certificate=result.certificate,
+        names=result.table.configs,
+        utility=str(result.utility),
+        procedure=result.procedure,
+        options=result.options,
+        bound=result.bound,
+        rounds=outcome.rounds,
+        runs=runs,
+        cost=f"{told}, {runs:,} runs, {result.accounting} accounting",
+        left=len(outcome.candidates),
+        stopped=_STOPPED[outcome.stopped],
+        rests_on=assumptions(result),
+        more=more,
+    )
+
+
+def capping_floor(result: Simulation) -> str | None:
+    """What the table's timeout hides, if it hides enough to matter: epsilon cannot fall below it."""
+    outcome, limit = result.outcome, result.table.limit
+    config = result.certificate.config
+    at_limit = outcome.captimes[config] >= limit and math.isfinite(limit)
+    hidden = float(outcome.capping[config])
+    if not at_limit or hidden < 1e-4:
+        return None
+    return (
+        f"{rounded_up(hidden)} of the utility lies behind the table's timeout of {limit:g} s; epsilon cannot fall "
+        "much below it"
+    )
+
+
+def assumptions(result: Simulation) -> list[str]:
+    """What the certificate rests on, in words a user can check."""
+    table = result.table
+    said = []
+    if result.certificate.delta == 0:
+        said.append(f"The {table.n_groups:,} instances of the table are all that matters.")
+    elif result.population == "finite":
+        said.append(
+            f'"Best" means best on average over exactly these {table.n_instances:,} recorded runs per configuration; '
+            f"instances were drawn with replacement (seed {result.seed})."
+        )
+    else:
+        order = f"in random order (seed {result.seed})" if result.sampling == "shuffle" else "in the recorded order"
+        said.append(
+            f"The {table.n_groups:,} instances are independent draws from what you care about, met {order}, each once."
+        )
+    if result.repeats:
+        said.append(
+            "A configuration takes the same time on the same instance whenever it is run again with the same seed."
+        )
+    else:
+        said.append("Every run is made once, with a captime that was fixed before it started.")
+    if math.isfinite(table.limit):
+        said.append(f"A run recorded at the timeout of {table.limit:g} s counts as at least that long.")
+    if table.never_finished > 0:
+        said.append(
+            f"Crashes and the like ({table.never_finished:.1%} of the runs) never finish and are worth nothing."
+        )
+    return said
