@@ -1,0 +1,280 @@
+"""A program that is a command: its template is filled in, and its output is compared with what an answer looks like."""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from captime.errors import ScenarioError
+from captime.programs.answers import TOLERANCE
+from captime.programs.candidates import RESERVED, check_settings
+from captime.programs.conditions import Conditions
+from captime.programs.configurations import Configuration, Setting
+from captime.programs.guards import Guards
+from captime.programs.identity import FoundCommand, find_command
+from captime.programs.judge import Rules, TellsTime, judge
+from captime.programs.settings import Style, Worded
+from captime.programs.template import Template, rounded_up, text_of
+from captime.programs.wrappers import Called, Wrapper
+from captime.runs import RunOutcome, RunRequest
+from captime.streams.protocol import Element, Instance, InstanceStream
+from captime.supervision.messages import Launch, Report
+
+OUTPUT_FILE = "output"
+"""What `{output}` is called inside the run's own directory."""
+VERIFIER_WORDS = ("instance", "seed", "config", "here", "stdout", "output", "scratch")
+"""Placeholders of a verifier's command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """What a right answer is.
+
+    Attributes:
+        answer: A regular expression that a line of the output has to match; None if the exit code alone decides.
+        exit_codes: Accepted exit codes; None for the usual: 0, or what a wrapper's convention says.
+        verifier: A command that checks the answer; None for none.
+        verifier_timeout: Wall-clock seconds it may take.
+        time: Which time counts: as measured by us, or as reported by a wrapper.
+        tolerance: By which share a number may differ from the known answer.
+    """
+
+    answer: str | None = None
+    exit_codes: tuple[int, ...] | None = None
+    verifier: tuple[str, ...] | None = None
+    verifier_timeout: float = 60.0
+    time: TellsTime = "measured"
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A configuration, ready to be launched."""
+
+    configuration: Configuration
+    template: Template
+    found: FoundCommand
+    patterns: dict[str, str]
+    rules: Rules
+
+
+class CommandProgram:
+    """A command line per configuration.
+
+    Args:
+        stream: The instances.
+        configurations: The candidates, by index.
+        command: The template; None if every configuration has a command of its own.
+        folder: Relative names are seen from here.
+        conditions: Limits and surroundings.
+        success: What a right answer is.
+        wrapper: A convention by which the command is called and tells its result.
+        settings: How settings are written where the command says `{settings}`; None for the wrapper's or the usual way.
+        stdin: What the program reads: `{instance}`, a file, or None for nothing.
+        repeatable: Whether the same seed gives the same run; None to see whether the command takes the seed at all.
+    """
+
+    def __init__(
+        self,
+        stream: InstanceStream,
+        configurations: Sequence[Configuration],
+        command: Sequence[str] | None,
+        *,
+        folder: Path,
+        conditions: Conditions,
+        success: Success,
+        wrapper: Wrapper | None = None,
+        settings: Worded | None = None,
+        stdin: str | None = None,
+        repeatable: bool | None = None,
+    ) -> None:
+        self._stream = stream
+        self._command = None if command is None else tuple(command)
+        self._folder = folder
+        self._conditions = conditions
+        self._success = success
+        self._wrapper = wrapper
+        self._worded: Worded = settings or (wrapper.style if wrapper is not None else Style())
+        self._stdin = stdin
+        self._guards = Guards()
+        self._found: dict[tuple[str, ...], FoundCommand] = {}
+        self._verifier: Template | None = None
+        if success.verifier is not None:
+            Template(success.verifier, "target.verifier").check(VERIFIER_WORDS)
+            self._verifier = Template(self._find(success.verifier, "target.verifier").words, "target.verifier")
+        self._declared = repeatable
+        self._candidates: list[_Candidate] = []
+        self._seeded = True
+        self.extend(configurations)
+
+    @property
+    def repeatable(self) -> bool:
+        """See the protocol. Without a declaration: whether every command takes the seed."""
+        return self._seeded if self._declared is None else self._declared
+
+    def extend(self, configurations: Sequence[Configuration]) -> None:
+        """More candidates, for pools that grow."""
+        fresh = [self._prepare(each) for each in configurations]
+        self._candidates += fresh
+        wrapped = self._wrapper is not None and self._wrapper.seeded
+        self._seeded = self._seeded and (wrapped or all("seed" in each.template.names for each in fresh))
+
+    def launch(self, request: RunRequest, number: int, tag: str) -> Launch:
+        """See the protocol."""
+        candidate = self._candidates[request.config]
+        element = self._stream.at(request.instance)
+        values = self._values(request.config, element.instance, element.seed, request.captime)
+        argv = self._argv(candidate, values, request.config, element, request.captime)
+        verifier = None if self._verifier is None else tuple(self._verifier.fill(values))
+        takes_output = any("{output}" in word for word in (*argv, *(verifier or ())))
+        conditions = self._conditions
+        return Launch(
+            number=number,
+            argv=tuple(argv),
+            call=None,
+            environment=conditions.environment,
+            directory=conditions.directory,
+            captime=request.captime,
+            clock=conditions.clock,
+            wall_limit=conditions.wall_limit(request.captime),
+            memory_limit=conditions.memory,
+            output_limit=conditions.output,
+            disk_limit=conditions.disk,
+            processes_limit=conditions.processes,
+            stdin=self._read_from(element.instance),
+            patterns=candidate.patterns,
+            output_file=OUTPUT_FILE if takes_output else None,
+            preparation=element.instance.preparation,
+            guarded=(*self._guards.of_programs(self._found.values()), *self._guards.of_instance(element.instance)),
+            tag=tag,
+            verifier=verifier,
+            verifier_timeout=self._success.verifier_timeout,
+        )
+
+    def judge(self, request: RunRequest, report: Report) -> RunOutcome:
+        """See the protocol."""
+        told = None if self._wrapper is None or report.ended != "exit" else self._wrapper.read(report)
+        known = self._stream.at(request.instance).instance.answer
+        rules = self._candidates[request.config].rules
+        return judge(request, report, rules, repeatable=self.repeatable, known=known, told=told)
+
+    def describe(self) -> dict[str, object]:
+        """See the protocol."""
+        return {
+            "kind": "command",
+            "command": None if self._command is None else list(self._command),
+            "wrapper": None if self._wrapper is None else self._wrapper.name,
+            "answer": self._success.answer,
+            "exit_codes": None if self._success.exit_codes is None else list(self._success.exit_codes),
+            "verifier": None if self._success.verifier is None else list(self._success.verifier),
+            "stdin": self._stdin,
+            "programs": self.programs(),
+        }
+
+    def programs(self) -> dict[str, str]:
+        """Digests of every file that the commands name, by that name."""
+        return {word: digest for found in self._found.values() for word, digest in sorted(found.digests.items())}
+
+    def command_line(self, config: int, instance: str, seed: int) -> list[str]:
+        """See the protocol. Files that a run makes for itself are shown by their plain names."""
+        candidate = self._candidates[config]
+        element = Element(0, Instance(instance, instance), seed)
+        values = self._values(config, element.instance, seed, float("inf"))
+        argv = self._argv(candidate, values, config, element, float("inf"))
+        return [word.replace("{output}", OUTPUT_FILE).replace("{scratch}", ".") for word in argv]
+
+    # ------------------------------------------------------------------ one configuration
+
+    def _prepare(self, configuration: Configuration) -> _Candidate:
+        where = f"configuration {configuration.name!r}"
+        command = configuration.command or self._command
+        if command is None:
+            raise ScenarioError(
+                f"{where} names no command, and neither does [target]; write command = [...] in one of the two places"
+            )
+        written = Template(command, f"{where}: command" if configuration.command else "target.command")
+        check_settings(configuration, written, where, all_passed=self._wrapper is not None)
+        found = self._find(command, f"{where}: command" if configuration.command else "target.command")
+        answer = configuration.answer or self._success.answer
+        patterns = {} if answer is None else {"answer": checked_pattern(answer, where)}
+        if self._wrapper is not None:
+            patterns |= self._wrapper.patterns
+        template = Template(found.words, where)
+        return _Candidate(configuration, template, found, patterns, self._rules(configuration))
+
+    def _find(self, words: Sequence[str], where: str) -> FoundCommand:
+        key = tuple(words)
+        if key not in self._found:
+            self._found[key] = find_command(key, self._folder, self._conditions.environment, where)
+        return self._found[key]
+
+    def _rules(self, configuration: Configuration) -> Rules:
+        success = self._success
+        usual = (0,) if self._wrapper is None else self._wrapper.exit_codes
+        codes = configuration.exit_codes or success.exit_codes
+        return Rules(
+            exit_codes=usual if codes is None else codes,
+            pattern=self._wrapper is None and (configuration.answer or success.answer) is not None,
+            verifier=success.verifier is not None,
+            time=success.time,
+            clock=self._conditions.clock,
+            tolerance=success.tolerance,
+        )
+
+    def _values(self, config: int, instance: Instance, seed: int, captime: float) -> dict[str, Setting]:
+        configuration = self._candidates[config].configuration
+        return dict(configuration.settings) | {
+            "seed": seed,
+            "instance": shown_to_program(instance),
+            "captime": rounded_up(captime),
+            "config": configuration.name,
+            "here": os.fspath(self._folder),
+            "settings": self._worded(configuration.settings),
+        }
+
+    def _argv(
+        self, candidate: _Candidate, values: dict[str, Setting], config: int, element: Element, captime: float
+    ) -> list[str]:
+        argv = candidate.template.fill(values)
+        if self._wrapper is None:
+            return argv
+        worded = self._worded(candidate.configuration.settings)
+        instance = shown_to_program(element.instance)
+        return argv + self._wrapper.words(Called(instance, element.seed, config, element.position, captime, worded))
+
+    def _read_from(self, instance: Instance) -> str | None:
+        if self._stdin is None:
+            return None
+        if self._stdin == "{instance}":
+            return instance.path
+        return os.fspath(self._folder / self._stdin)
+
+
+def shown_to_program(instance: Instance) -> str:
+    """What a program is given for an instance: its path, or its value as a word."""
+    if instance.path is not None:
+        return instance.path
+    value = instance.value
+    return text_of(value) if isinstance(value, str | int | float | bool) else json.dumps(value, default=repr)
+
+
+def checked_pattern(pattern: str, where: str) -> str:
+    """The pattern itself, if it is a regular expression that cannot match nothing at all."""
+    try:
+        compiled = re.compile(os.fsencode(pattern))
+    except re.error as error:
+        raise ScenarioError(
+            f"{where}: the answer's pattern {pattern!r} is no regular expression: {error}; a backslash before it makes "
+            "any sign stand for itself"
+        ) from None
+    if compiled.match(b"") is not None:
+        raise ScenarioError(
+            f"{where}: the answer's pattern {pattern!r} matches an empty line, so anything would be an answer; write "
+            "what a right answer looks like, such as ^s (SATISFIABLE|UNSATISFIABLE)"
+        )
+    return pattern
+
+
+__all__ = ["OUTPUT_FILE", "RESERVED", "VERIFIER_WORDS", "CommandProgram", "Success", "checked_pattern"]

@@ -1,0 +1,232 @@
+"""Success is positive: the one place that decides whether a run has answered.
+
+A run is answered if it ended by itself, before its captime, with an accepted exit code, with an answer that the pattern
+recognises, that does not differ from the known one, and that the verifier agrees with. Everything else is not answered,
+and is worth what "never finishes" is worth, however soon it came. There is no clock and no file here.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from captime.programs.answers import TOLERANCE, agrees, meaning
+from captime.runs import STATUS_OF, Measurement, RunOutcome, RunRequest, Status, Verdict
+from captime.supervision.messages import Clock, Report
+
+TellsTime = Literal["measured", "reported"]
+Word = Literal["solved", "timeout", "crashed", "memout", "abort", "nothing"]
+
+ABORT = "abort: "
+"""How the detail of a run begins whose wrapper demands that everything stops."""
+CHANGED = "changed: "
+"""How the detail of a run begins during which a file changed that must not."""
+NOT_STARTED = "not started: "
+"""How the detail of a run begins that could not be started."""
+
+# A reported time may differ from the measured one by this share, or by what the measuring itself may be wrong by.
+_SHARE, _SECONDS = 0.05, 0.02
+_KEPT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a wrapper or a function says about its own run.
+
+    Attributes:
+        word: How it ended, by its own account; `nothing` if no account was found.
+        seconds: How long it took, by its own clock.
+        answer: Its answer.
+        problem: What is wrong, in a sentence.
+    """
+
+    word: Word
+    seconds: float | None = None
+    answer: bytes | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What counts as an answer.
+
+    Attributes:
+        exit_codes: Accepted exit codes; None if a wrapper's own words count instead.
+        pattern: Whether an answer has to be recognised by a pattern.
+        verifier: Whether a verifier has to agree.
+        time: Which time counts: as measured by us, or as reported by the program.
+        clock: The clock of captimes and costs.
+        tolerance: By which share a number may differ from the known answer.
+    """
+
+    exit_codes: tuple[int, ...] | None = (0,)
+    pattern: bool = False
+    verifier: bool = False
+    time: TellsTime = "measured"
+    clock: Clock = "cpu"
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What is to be said of a run: the verdict, how long it was seen, and why."""
+
+    verdict: Verdict
+    seconds: float
+    detail: str = ""
+    status: Status | None = None
+
+
+def judge(
+    request: RunRequest,
+    report: Report,
+    rules: Rules,
+    *,
+    repeatable: bool = True,
+    known: bytes | None = None,
+    told: Told | None = None,
+) -> RunOutcome:
+    """The outcome that a report amounts to.
+
+    Args:
+        request: What was asked.
+        report: What the supervisor saw.
+        rules: What counts as an answer.
+        repeatable: Whether runs that were stopped or lost may be tried again.
+        known: The right answer, if somebody knows it.
+        told: What a wrapper or a function says; None for a plain command.
+    """
+    answer = report.matches.get("answer") if told is None or told.answer is None else told.answer
+    measured = report.runtime_ns / 1e9
+    reported = None if told is None else told.seconds
+    counted = reported if rules.time == "reported" and reported is not None else measured
+    found = _ours(request, report, measured, repeatable=repeatable)
+    # [P2, T18] The only comparison of a runtime with a captime on this side: at the captime is too late.
+    if found is None and (measured >= request.captime or counted >= request.captime):
+        found = _Finding(Verdict.CAPPED, request.captime)
+    if found is None:
+        found = _stopped(report, measured) or _by_itself(report, rules, known, told, answer)
+        found = found or _Finding(Verdict.ANSWERED, counted)
+    flags = report.flags + (("reported-disagrees",) if _disagrees(reported, measured) else ())
+    cost = report.cpu_ns if rules.clock == "cpu" else report.wall_ns
+    return RunOutcome(
+        request=request,
+        status=STATUS_OF[found.verdict] if found.status is None else found.status,
+        runtime=found.seconds,
+        cost=cost / 1e9,
+        detail=found.detail,
+        verdict=found.verdict,
+        measured=_measurement(report, found.verdict, answer, reported, flags),
+    )
+
+
+def fatal(outcome: RunOutcome) -> str | None:
+    """Why the whole campaign has to stop after this outcome; None if it need not."""
+    if outcome.detail.startswith((ABORT, CHANGED, NOT_STARTED)):
+        return outcome.detail
+    return None
+
+
+def _ours(request: RunRequest, report: Report, measured: float, *, repeatable: bool) -> _Finding | None:
+    """Runs about whose end the program is not to blame, or cannot be."""
+    if report.ended in ("lost", "not-started"):
+        begun = report.ended == "lost"
+        detail = report.problem if begun else f"{NOT_STARTED}{report.problem}"
+        # [A4] To try a begun run of an unrepeatable program again would give bad luck a second chance.
+        status = Status.ABANDONED if begun and not repeatable else Status.LOST
+        return _Finding(Verdict.LOST, 0.0, detail, status)
+    if report.ended == "captime":
+        return _Finding(Verdict.CAPPED, request.captime)
+    if report.ended == "cancelled" and measured < request.captime:
+        return _Finding(Verdict.CANCELLED, measured, "", Status.CAPPED if repeatable else Status.ABANDONED)
+    return None
+
+
+def _stopped(report: Report, measured: float) -> _Finding | None:
+    """Runs that ran into another limit than the captime."""
+    match report.ended:
+        case "wall":
+            detail = f"stopped after {report.wall_ns / 1e9:.3g} s of wall-clock time, {measured:.3g} s by its own clock"
+            return _Finding(Verdict.WALL, measured, detail)
+        case "memory":
+            return _Finding(Verdict.MEMOUT, measured, "it used more memory than it is allowed")
+        case "output" | "disk":
+            what = "to its output" if report.ended == "output" else "into its directory"
+            return _Finding(Verdict.OUTPUT, measured, f"it wrote more {what} than it is allowed")
+    return None
+
+
+def _by_itself(
+    report: Report, rules: Rules, known: bytes | None, told: Told | None, answer: bytes | None
+) -> _Finding | None:
+    """Runs that ended by themselves in time, and why that is no answer; None if nothing speaks against it."""
+    seconds = report.runtime_ns / 1e9
+    if report.signal is not None:
+        return _Finding(Verdict.CRASH, seconds, f"ended by signal {report.signal}")
+    if told is not None and (found := _account(told, seconds)) is not None:
+        return found
+    if rules.exit_codes is not None and report.exit_code not in rules.exit_codes:
+        accepted = ", ".join(map(str, rules.exit_codes))
+        # Exit code 0 is a program in good order that has nothing to say, perhaps after a time limit of its own.
+        verdict = Verdict.UNKNOWN if report.exit_code == 0 else Verdict.CRASH
+        return _Finding(verdict, seconds, f"exit code {report.exit_code}, accepted: {accepted}")
+    if rules.pattern and answer is None:
+        return _Finding(Verdict.UNKNOWN, seconds, "no line of its output is an answer")
+    if known is not None and meaning(known) is not None:
+        right = known.decode("utf-8", "replace")
+        if answer is None:
+            return _Finding(Verdict.UNKNOWN, seconds, f"it told no answer that could be compared with {right!r}")
+        if not agrees(answer, known, rules.tolerance):
+            said = answer.decode("utf-8", "replace")
+            return _Finding(Verdict.WRONG, seconds, f"it answered {said!r}, but {right!r} is right")
+    if rules.verifier and report.verified is not True:
+        if report.verified is False:
+            return _Finding(Verdict.WRONG, seconds, "the verifier says that the answer is wrong")
+        return _Finding(
+            Verdict.UNKNOWN, seconds, f"the verifier gave no verdict: {report.problem or 'no reason known'}"
+        )
+    return None
+
+
+def _account(told: Told, seconds: float) -> _Finding | None:
+    """What a wrapper says of its own run, where that is no success."""
+    match told.word:
+        case "solved":
+            return None
+        case "timeout":
+            # It was allowed more than its captime and gave up sooner by its own clock: nobody knows what was to come.
+            return _Finding(Verdict.WALL, seconds, "the wrapper gave up by its own clock before the captime")
+        case "memout":
+            return _Finding(Verdict.MEMOUT, seconds, "the wrapper reports that memory ran out")
+        case "abort":
+            return _Finding(Verdict.CRASH, seconds, f"{ABORT}{told.problem or 'the wrapper asks to stop everything'}")
+        case "crashed":
+            return _Finding(Verdict.CRASH, seconds, told.problem or "the wrapper reports a crash")
+        case "nothing":
+            return _Finding(Verdict.UNKNOWN, seconds, told.problem or "nothing like a result was found")
+
+
+def _disagrees(reported: float | None, measured: float) -> bool:
+    if reported is None:
+        return False
+    return abs(reported - measured) > max(_SHARE * max(reported, measured), _SECONDS)
+
+
+def _measurement(
+    report: Report, verdict: Verdict, answer: bytes | None, reported: float | None, flags: tuple[str, ...]
+) -> Measurement:
+    well = verdict in (Verdict.ANSWERED, Verdict.CAPPED, Verdict.CANCELLED)
+    return Measurement(
+        cpu_ns=report.cpu_ns,
+        wall_ns=report.wall_ns,
+        exit_code=report.exit_code,
+        signal=report.signal,
+        peak_memory=report.peak_memory,
+        answer=answer,
+        reported=reported,
+        queue_wait_ns=report.queue_wait_ns,
+        switches=report.switches,
+        leftovers=report.leftovers,
+        output_bytes=report.output_bytes,
+        stdout_tail=b"" if well else report.stdout_tail[-_KEPT:],
+        stderr_tail=b"" if well else report.stderr_tail[-_KEPT:],
+        flags=flags,
+    )

@@ -1,0 +1,35 @@
+"""What a program looks like: it turns requests into launches, and reports into outcomes."""
+
+from typing import Protocol
+
+from captime.runs import RunOutcome, RunRequest
+from captime.supervision.messages import Launch, Report
+
+
+class Program(Protocol):
+    """The program to be configured, as far as an executor has to know it."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same request with the same seed has the same law of runtimes.
+
+        It has if the seed is part of the command, if the program is deterministic, or if the user says so. Otherwise
+        runs that were stopped or lost are never tried again.
+        """
+        ...
+
+    def launch(self, request: RunRequest, number: int, tag: str) -> Launch:
+        """What a slot supervisor has to do for this request."""
+        ...
+
+    def judge(self, request: RunRequest, report: Report) -> RunOutcome:
+        """What the report means; only a positive answer in time counts as one."""
+        ...
+
+    def describe(self) -> dict[str, object]:
+        """What makes the program what it is, in words that JSON knows; goes into the hash of the scenario."""
+        ...
+
+    def command_line(self, config: int, instance: str, seed: int) -> list[str]:
+        """The command of a configuration, for people to paste."""
+        ...

@@ -1,0 +1,144 @@
+"""Command templates: placeholders are filled in word by word; no shell sees them, and nothing is split again.
+
+A word such as `-decay={var_decay}` stays one word whatever the value holds. A word that is nothing but a placeholder
+may stand for several words, if the value is a list. Doubled braces stand for themselves.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from captime.errors import ScenarioError
+from captime.programs.configurations import Setting
+
+FILLED_LATER = ("output", "scratch", "stdout")
+"""Placeholders that only the slot supervisor can fill in."""
+
+_PIECES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_LATER = re.compile("|".join(re.escape(f"{{{name}}}") for name in (*FILLED_LATER, "part")))
+# What a 32-bit program can take; stands for "no limit" in the old conventions.
+_LARGEST = 2**31 - 1
+
+
+def text_of(value: Setting) -> str:
+    """A value as a word of a command line; numbers exactly, truth values as true and false.
+
+    >>> text_of(0.1), text_of(3), text_of(True)
+    ('0.1', '3', 'true')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def rounded_up(captime: float) -> str:
+    """A captime in whole seconds, never less: a program that stops itself sooner would cheat itself."""
+    return str(_LARGEST) if captime >= _LARGEST else str(math.ceil(captime))
+
+
+class Template:
+    """A command with placeholders.
+
+    Args:
+        words: One per argv element.
+        where: Who wrote it, for messages.
+
+    Attributes:
+        words: As written.
+        names: The placeholders in it.
+    """
+
+    def __init__(self, words: Sequence[str], where: str) -> None:
+        self.words = tuple(words)
+        self._where = where
+        self._pieces = [_parse(word, f"{where}: word {number}") for number, word in enumerate(words, start=1)]
+        self.names = {name for pieces in self._pieces for name in pieces[1::2]}
+
+    def check(self, known: Sequence[str]) -> None:
+        """Refuse placeholders that nobody can fill in."""
+        for name in sorted(self.names):
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = (
+                    f"did you mean {{{near[0]}}}?"
+                    if near
+                    else f"there are {', '.join(f'{{{each}}}' for each in known)}"
+                )
+                raise ScenarioError(
+                    f"{self._where}: nothing is called {{{name}}}; {hint} Braces that stand for themselves are written "
+                    "{{ and }}."
+                )
+
+    def fill(self, values: Mapping[str, Setting]) -> list[str]:
+        """The words with everything filled in but what the supervisor fills in later."""
+        argv: list[str] = []
+        for pieces in self._pieces:
+            if (
+                len(pieces) == 3
+                and not pieces[0]
+                and not pieces[2]
+                and isinstance(found := values.get(pieces[1]), list)
+            ):
+                argv += [self._plain(pieces[1], each) for each in found]
+            else:
+                argv.append("".join(self._piece(index, piece, values) for index, piece in enumerate(pieces)))
+        return argv
+
+    def _piece(self, index: int, piece: str, values: Mapping[str, Setting]) -> str:
+        if index % 2 == 0:
+            return piece
+        if piece in FILLED_LATER:
+            return f"{{{piece}}}"
+        if piece not in values:
+            raise ScenarioError(f"{self._where}: {{{piece}}} has no value here")
+        value = values[piece]
+        if isinstance(value, list):
+            raise ScenarioError(
+                f"{self._where}: {piece} is a list of words, which can only stand alone; write {{{piece}}} as a word "
+                "of its own, or give it a single value"
+            )
+        return self._plain(piece, text_of(value))
+
+    def _plain(self, name: str, text: str) -> str:
+        """Refuse a value that the supervisor would take for a placeholder, or that no command line can carry."""
+        if "\0" in text or _LATER.search(text):
+            raise ScenarioError(
+                f"{self._where}: the value {text!r} of {name} cannot be passed on unchanged; it must not hold a NUL "
+                f"character or one of {', '.join(f'{{{each}}}' for each in (*FILLED_LATER, 'part'))}"
+            )
+        return text
+
+
+def _parse(word: str, where: str) -> list[str]:
+    """Literal text and placeholder names in turn, beginning and ending with text."""
+    pieces: list[str] = []
+    text, end = "", 0
+    for match in _PIECES.finditer(word):
+        text += word[end : match.start()]
+        end = match.end()
+        if match.group() in ("{{", "}}"):
+            text += match.group()[0]
+        elif match.group(1):
+            pieces += [text, match.group(1)]
+            text = ""
+        else:
+            raise ScenarioError(
+                f"{where}, {word!r}: found {match.group()!r}; expected a name in braces, such as {{instance}}. Braces "
+                "that stand for themselves are written {{ and }}."
+            )
+    pieces.append(text + word[end:])
+    if any(_LATER.search(literal) for literal in pieces[0::2]):
+        raise ScenarioError(
+            f"{where}, {word!r}: in doubled braces stands a word that is filled in later; choose another"
+        )
+    return pieces
+
+
+def safe_path(path: str) -> str:
+    """A path that no program takes for an option.
+
+    >>> safe_path("-v"), safe_path("a.cnf")
+    ('./-v', 'a.cnf')
+    """
+    return f"./{path}" if path.startswith("-") else path

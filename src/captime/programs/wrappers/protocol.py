@@ -1,0 +1,76 @@
+"""What a wrapper's convention looks like."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from captime.programs.judge import Told
+from captime.programs.settings import Style
+from captime.supervision.messages import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a wrapper is called with.
+
+    Attributes:
+        instance: Path or name.
+        seed: For the program's random choices.
+        config: Number of the configuration.
+        position: Position in the stream.
+        captime: Seconds the run may take.
+        settings: The words for the settings.
+    """
+
+    instance: str
+    seed: int
+    config: int
+    position: int
+    captime: float
+    settings: list[str]
+
+    @property
+    def cutoff(self) -> str:
+        """A cutoff in whole seconds, a second or two more than the captime.
+
+        The wrapper must not be the one who stops the run: its clock is not ours, and a run that gave up early says
+        less than one that we stopped.
+        """
+        return "2147483647" if self.captime >= 2**31 - 2 else str(math.ceil(self.captime) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """One convention.
+
+    Attributes:
+        name: Its name in scenarios.
+        words: What follows the wrapper's command.
+        read: The account in a report.
+        style: How settings are written.
+        exit_codes: Accepted exit codes; None if only the account counts.
+        patterns: What to look for in the output.
+        seeded: Whether the seed is part of every call.
+    """
+
+    name: str
+    words: Callable[[Called], list[str]]
+    read: Callable[[Report], Told]
+    style: Style
+    exit_codes: tuple[int, ...] | None = None
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    seeded: bool = True
+
+
+def number_in(text: str) -> float | None:
+    """A finite number of seconds, 0 or more; None for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0.0 else None
+
+
+def shown(raw: bytes) -> str:
+    """The beginning of what was found, for a message."""
+    return repr(raw[:80].decode("utf-8", "replace"))

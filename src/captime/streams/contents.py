@@ -1,0 +1,48 @@
+"""What a file holds and whether it is still the same: digests for identity, fingerprints for noticing changes."""
+
+import hashlib
+import json
+import os
+import stat
+from pathlib import Path
+
+from captime.errors import ScenarioError
+from captime.supervision.messages import Fingerprint
+
+_PIECE = 1 << 20
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256 of the content, in hexadecimal digits."""
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(_PIECE):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def digest_of_value(value: object) -> str:
+    """SHA-256 of a value's canonical text; values that JSON does not know are named by their `repr`."""
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def fingerprint_of(path: str | os.PathLike[str]) -> Fingerprint:
+    """Device, inode, size and time of change of a file, links followed: what a replaced or edited file changes."""
+    found = os.stat(path)  # noqa: PTH116 (called before every launch of a generated instance; a Path each is slow)
+    return (os.fspath(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def require_readable(path: Path, where: str) -> None:
+    """Refuse what is not a regular file one can read; `where` says who wants it."""
+    try:
+        kind = path.stat().st_mode
+    except OSError as error:
+        raise ScenarioError(
+            f"{where}: {str(path)!r} cannot be looked at ({error.strerror}); expected a file, check its name"
+        ) from None
+    if not stat.S_ISREG(kind):
+        what = "a folder" if stat.S_ISDIR(kind) else "no regular file"
+        raise ScenarioError(f"{where}: {str(path)!r} is {what}; expected a file, name one or a pattern such as dir/*")
+    if not os.access(path, os.R_OK):
+        raise ScenarioError(f"{where}: {str(path)!r} may not be read; change its permissions or leave it out")

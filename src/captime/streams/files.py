@@ -1,0 +1,195 @@
+"""From what a scenario says to a list of instances: patterns, lists of names, tables, plain values.
+
+Every file is read once, for its digest; nobody counts the same content twice without having said so.
+"""
+
+import csv
+import glob
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from captime.errors import ScenarioError
+from captime.streams.contents import digest_of_file, digest_of_value, fingerprint_of, require_readable
+from captime.streams.protocol import Instance
+
+_NAMES = ("instance", "file", "path", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An instance as somebody listed it, not yet looked at.
+
+    Attributes:
+        path: The file, absolute or as seen from the folder.
+        answer: Its known answer.
+        group: Instances of one group are variations of each other, and only one of them counts as a sample.
+    """
+
+    path: str
+    answer: bytes | None = None
+    group: str | None = None
+
+
+def from_patterns(patterns: Sequence[str], folder: Path, where: str) -> list[Listed]:
+    """Every file that one of these patterns matches, sorted by name; a pattern that matches nothing is refused."""
+    found: set[str] = set()
+    for pattern in patterns:
+        matched = glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 (names of any bytes, as given)
+        files = {name for name in matched if os.path.isfile(os.path.join(folder, name))}  # noqa: PTH113, PTH118 (same)
+        if not files:
+            raise ScenarioError(
+                f"{where}: no file matches {pattern!r} in {str(folder)!r}; {_nearby(pattern, folder)}patterns are seen "
+                "from the folder of the scenario, and ** stands for any folders"
+            )
+        found |= files
+    return [Listed(name) for name in sorted(found, key=os.fsencode)]
+
+
+def _nearby(pattern: str, folder: Path) -> str:
+    """A hint at what there is instead."""
+    parent = folder / os.path.dirname(glob.escape(pattern) if not glob.has_magic(pattern) else pattern)  # noqa: PTH120 (a pattern is no path)
+    if glob.has_magic(str(parent)) or not parent.is_dir():
+        return "its folder does not exist; "
+    there = sorted(each.name for each in parent.iterdir())[:3]
+    return f"its folder holds {', '.join(map(repr, there))}, …; " if there else "its folder is empty; "
+
+
+def from_list(path: Path, where: str) -> list[Listed]:
+    """One path per line, seen from the list's own folder; blank lines and lines that begin with # are passed over."""
+    require_readable(path, where)
+    lines = path.read_bytes().splitlines()
+    names = [os.fsdecode(line) for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
+    if not names:
+        raise ScenarioError(f"{where}: {str(path)!r} lists no instance; write one path per line")
+    return [Listed(os.path.join(path.parent, name)) for name in names]  # noqa: PTH118 (names of any bytes)
+
+
+def from_csv(path: Path, where: str) -> list[Listed]:
+    """A table with a column `instance` of paths, and perhaps `answer` and `group`."""
+    rows = read_rows(path, where)
+    header = list(rows[0]) if rows else []
+    column = next((name for name in _NAMES if name in header), None)
+    if column is None:
+        raise ScenarioError(
+            f"{where}: {str(path)!r} has the columns {', '.join(header) or 'none at all'}; expected one called "
+            "'instance' with the paths, and perhaps 'answer' and 'group'"
+        )
+    return [
+        Listed(
+            os.path.join(path.parent, row[column]),  # noqa: PTH118 (names of any bytes)
+            answer=os.fsencode(row["answer"]) if row.get("answer") else None,
+            group=row.get("group") or None,
+        )
+        for row in rows
+    ]
+
+
+def read_rows(path: Path, where: str) -> list[dict[str, str]]:
+    """The rows of a CSV file by column; rows of another length than the header are refused with their line."""
+    require_readable(path, where)
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
+        reader = csv.reader(stream, strict=True)
+        try:
+            header = [name.strip() for name in next(reader, [])]
+            if len(set(header)) < len(header):
+                raise ScenarioError(f"{where}: {str(path)!r} has two columns of the same name; give each its own")
+            rows = []
+            for cells in reader:
+                if not cells:
+                    continue
+                if len(cells) != len(header):
+                    raise ScenarioError(
+                        f"{where}: line {reader.line_num} of {str(path)!r} has {len(cells)} cells; expected "
+                        f"{len(header)}, as in its header"
+                    )
+                rows.append({name: cell.strip() for name, cell in zip(header, cells, strict=True)})
+        except csv.Error as error:
+            raise ScenarioError(f"{where}: line {reader.line_num} of {str(path)!r} is no CSV: {error}") from None
+    return rows
+
+
+def read_answers(path: Path, where: str) -> dict[str, bytes]:
+    """Known answers by the name of the instance, from a CSV file with the columns `instance` and `answer`."""
+    rows = read_rows(path, where)
+    if not rows or not {"instance", "answer"} <= set(rows[0]):
+        raise ScenarioError(f"{where}: {str(path)!r} has to be a CSV file with the columns 'instance' and 'answer'")
+    return {row["instance"]: os.fsencode(row["answer"]) for row in rows if row["answer"]}
+
+
+def with_answers(instances: Sequence[Instance], answers: dict[str, bytes], where: str) -> list[Instance]:
+    """The same instances with what is known about them; found by name, or by the file's own name if that is unique."""
+    base = [os.path.basename(instance.name) for instance in instances]  # noqa: PTH119 (names of any bytes)
+    given = dict(answers)
+    known: list[Instance] = []
+    used: set[str] = set()
+    for instance, short in zip(instances, base, strict=True):
+        key = instance.name if instance.name in given else short if base.count(short) == 1 else ""
+        if key in given:
+            used.add(key)
+            instance = replace(instance, answer=given[key])  # noqa: PLW2901 (the same instance, better known)
+        known.append(instance)
+    strangers = [name for name in given if name not in used]
+    if given and not used:
+        near = get_close_matches(strangers[0], [*base, *(each.name for each in instances)], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ScenarioError(f"{where}: no instance is called {strangers[0]!r}, nor like any other of the file{hint}")
+    return known
+
+
+def look_at(
+    listed: Iterable[Listed], folder: Path, where: str, *, allow_duplicates: bool
+) -> tuple[list[Instance], list[str] | None]:
+    """Instances with digest and fingerprint, and their groups (None if there are none).
+
+    Args:
+        listed: As somebody listed them.
+        folder: Names are shown as seen from here.
+        where: Who wants them, for messages.
+        allow_duplicates: Whether two files may hold the same.
+    """
+    entries = list(listed)
+    instances: list[Instance] = []
+    for entry in entries:
+        path = os.path.normpath(os.path.join(folder, entry.path))  # noqa: PTH118 (names of any bytes)
+        require_readable(Path(path), where)
+        name = os.path.relpath(path, folder)
+        shown = name if not name.startswith(os.pardir) else path
+        digest = digest_of_file(Path(path))
+        instances.append(Instance(shown, path, None, digest, fingerprint_of(path), None, entry.answer))
+    instances = _unique(instances, where, allow_duplicates=allow_duplicates)
+    if all(entry.group is None for entry in entries):
+        return instances, None
+    return instances, [entry.group or f"\0{index}" for index, entry in enumerate(entries)]
+
+
+def from_values(values: Sequence[Any], where: str, *, allow_duplicates: bool) -> list[Instance]:
+    """Plain values as instances, named by their text; what is no text is named by its JSON or its `repr`."""
+    name: Callable[[Any], str] = lambda value: value if isinstance(value, str) else json.dumps(value, default=repr)  # noqa: E731 (one line, one use)
+    instances = [Instance(name(value), None, value, digest_of_value(value)) for value in values]
+    if not instances:
+        raise ScenarioError(f"{where}: there is no instance; name at least one")
+    return _unique(instances, where, allow_duplicates=allow_duplicates)
+
+
+def _unique(instances: list[Instance], where: str, *, allow_duplicates: bool) -> list[Instance]:
+    """Refuse contents that occur twice; where they are allowed, at least the names are made to differ."""
+    first: dict[str, Instance] = {}
+    twice = [(first[each.digest], each) for each in instances if first.setdefault(each.digest, each) is not each]
+    if twice and not allow_duplicates:
+        one, other = twice[0]
+        raise ScenarioError(
+            f"{where}: {len(twice)} of {len(instances)} instances hold the same as another one, such as {one.name!r} "
+            f"and {other.name!r}; a repeated instance is no independent sample. Remove them, or say "
+            "allow_duplicates = true, which the certificate will then mention"
+        )
+    times: dict[str, int] = {}
+    named = []
+    for each in instances:
+        times[each.name] = times.get(each.name, 0) + 1
+        named.append(each if times[each.name] == 1 else replace(each, name=f"{each.name}#{times[each.name]}"))
+    return named

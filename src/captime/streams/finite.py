@@ -1,0 +1,123 @@
+"""Finite sets of instances: each once in a random order, as given, or drawn with replacement without end."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from captime.errors import InvariantViolated, ScenarioError
+from captime.streams.protocol import Element, Instance
+from captime.streams.seeds import ORDER, TARGET, Seeds
+
+Sampling = Literal["shuffle", "given", "replace"]
+SAMPLINGS: tuple[str, ...] = get_args(Sampling)
+
+# Draws with replacement are made so many at a time, so that the stream does not depend on how far one looked.
+_BLOCK = 4096
+
+
+class FiniteStream:
+    """So many instances; of a group, one member counts per sample.
+
+    Args:
+        instances: The instances, as listed.
+        sampling: `shuffle`: each once, in an order drawn from the seed. `given`: each once, as listed; then the list
+            itself has to be in random order. `replace`: draws with replacement, without end.
+        seed: The campaign's.
+        groups: Which instances are variations of each other; None if all stand for themselves.
+        known: Names of instances in the order of a stream begun earlier. They keep their positions, and instances that
+            are new follow them: that is how a stream grows.
+    """
+
+    def __init__(
+        self,
+        instances: Sequence[Instance],
+        sampling: str = "shuffle",
+        seed: int = 0,
+        *,
+        groups: Sequence[str] | None = None,
+        known: Sequence[str] = (),
+    ) -> None:
+        if not instances:
+            raise ScenarioError("there is no instance; name at least one")
+        if sampling not in SAMPLINGS:
+            raise ScenarioError(f"sampling is {sampling!r}; there are {', '.join(SAMPLINGS)}")
+        self.sampling = sampling
+        self.seed = seed
+        self._instances = list(instances)
+        self._groups = None if groups is None else list(groups)
+        self._seeds = Seeds(TARGET, seed)
+        members: dict[str, list[int]] = {}
+        for index, name in enumerate(groups if groups is not None else (each.name for each in instances)):
+            members.setdefault(name, []).append(index)
+        self._members = list(members.values())
+        self._draws: dict[int, list[int]] = {}
+        self._order = [] if sampling == "replace" else self._fixed_order(known)
+
+    @property
+    def length(self) -> int | None:
+        """See the protocol."""
+        return None if self.sampling == "replace" else len(self._order)
+
+    @property
+    def population(self) -> str:
+        """See the protocol."""
+        return "finite" if self.sampling == "replace" else "stream"
+
+    @property
+    def n_instances(self) -> int | None:
+        """See the protocol."""
+        return len(self._instances)
+
+    def at(self, position: int) -> Element:
+        """See the protocol."""
+        if self.sampling == "replace":
+            index = self._drawn(position)
+        elif position < len(self._order):
+            index = self._order[position]
+        else:
+            # Going round again would count instances twice and break every bound.
+            raise InvariantViolated(f"position {position} was asked for, but the stream has {len(self._order)}")
+        return Element(position, self._instances[index], self._seeds.at(position))
+
+    def describe(self) -> dict[str, object]:
+        """See the protocol. Instances stand in the order of the stream, so that longer streams show as extensions."""
+        order = self._order if self.sampling != "replace" else range(len(self._instances))
+        rest = sorted(set(range(len(self._instances))) - set(order))
+        listed = [self._instances[index] for index in [*order, *rest]]
+        return {
+            "sampling": self.sampling,
+            "seed": self.seed,
+            "list": [[each.name, each.digest] for each in listed],
+            "answers": {each.name: each.answer.hex() for each in listed if each.answer is not None},
+            "groups": None if self._groups is None else [self._groups[index] for index in [*order, *rest]],
+        }
+
+    def _fixed_order(self, known: Sequence[str]) -> list[int]:
+        """One member of every group, each group once; what is known stays where it was."""
+        place = {each.name: index for index, each in enumerate(self._instances)}
+        missing = [name for name in known if name not in place]
+        if missing:
+            raise ScenarioError(
+                f"instance {missing[0]!r} was part of the stream and is gone; put it back, or begin another campaign"
+            )
+        before = [place[name] for name in known]
+        seen = set(before)
+        new = [members for members in self._members if not seen & set(members)]
+        if self.sampling == "given":
+            return before + [members[0] for members in new]
+        rng = np.random.default_rng((ORDER, self.seed, len(before)))
+        shuffled = [new[index] for index in rng.permutation(len(new))]
+        return before + [members[int(rng.integers(len(members)))] for members in shuffled]
+
+    def _drawn(self, position: int) -> int:
+        block, offset = divmod(position, _BLOCK)
+        if block not in self._draws:
+            rng = np.random.default_rng((ORDER, self.seed, block))
+            # Fractions for the member within the group: one call each, whatever the sizes of the groups.
+            groups, fractions = rng.integers(len(self._members), size=_BLOCK), rng.random(_BLOCK)
+            self._draws[block] = [
+                self._members[group][int(fraction * len(self._members[group]))]
+                for group, fraction in zip(groups.tolist(), fractions.tolist(), strict=True)
+            ]
+        return self._draws[block][offset]
