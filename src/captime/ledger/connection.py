@@ -1,0 +1,149 @@
+"""How a ledger's file is opened: one connection that writes, any number that only read."""
+
+import os
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
+from captime.ledger.places import full_sync
+from captime.ledger.schema import APPLICATION_ID, TABLES, VERSION
+from captime.ledger.trouble import told_in_our_words
+
+BUSY_SECONDS = 5.0
+"""How long to wait for somebody else's lock."""
+
+_MAGIC = b"SQLite format 3\x00"
+# Pages of 4 KiB after which the write-ahead log is brought into the file: 4 MB.
+_CHECKPOINT_PAGES = 1000
+
+
+def writer(
+    path: Path, *, network: bool = False, patience: float = BUSY_SECONDS, new: bool = False
+) -> sqlite3.Connection:
+    """The one connection that writes.
+
+    Args:
+        path: The file.
+        network: Do without shared memory: slower, and nobody can read meanwhile.
+        patience: How long to wait for somebody else's lock, in seconds.
+        new: Make the file.
+    """
+    connection = _connect(path, "rwc" if new else "rw", patience)
+    try:
+        if network:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        _set_journal(connection, path, "delete" if network else "wal")
+        connection.execute(f"PRAGMA synchronous = {'EXTRA' if network else 'FULL'}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        if full_sync():
+            connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_journal(connection: sqlite3.Connection, path: Path, wanted: str) -> None:
+    found = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()[0]
+    if found != wanted:
+        raise StorageTrouble(f"{path}: SQLite cannot use the journal it needs here ({found}); choose another place")
+
+
+def reader(path: Path, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that can do no harm. It neither blocks the writer nor is blocked by it."""
+    check_is_ledger_file(path)
+    with told_in_our_words(path, "opening it"):
+        try:
+            connection = _connect(path, "ro", patience)
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except sqlite3.OperationalError as error:
+            # In a directory that cannot be written to, SQLite cannot make its shared memory. If there is no
+            # write-ahead log, nobody is writing, and the file can be read as it lies.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or has_log(path):
+                raise
+            connection = _connect(path, "ro&immutable=1", patience)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def lenient_reader(path: Path) -> sqlite3.Connection:
+    """A connection that reads as much as it can of a damaged file."""
+    with told_in_our_words(path, "opening it"):
+        if not path.is_file():
+            raise ScenarioError(f"there is no ledger {path}; check the name")
+        connection = _connect(path, "ro", BUSY_SECONDS)
+        # Otherwise SQLite refuses a file that is shorter than it says of itself. Nothing can be written anyway.
+        connection.execute("PRAGMA writable_schema = ON")
+    return connection
+
+
+def _connect(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+    uri = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.execute("PRAGMA mmap_size = 0")
+    return connection
+
+
+def log_path(path: Path) -> Path:
+    """Where SQLite keeps what is not in the file yet."""
+    return path.with_name(path.name + "-wal")
+
+
+def has_log(path: Path) -> bool:
+    """Whether there is more to the ledger than the file itself: rows to come into it, or pages to put back."""
+    for other in (log_path(path), path.with_name(path.name + "-journal")):
+        try:
+            if other.stat().st_size > 0:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def left_open(path: Path) -> bool:
+    """Whether the file itself says that it is in use: true from opening until it is closed in good order."""
+    with path.open("rb") as file:
+        return file.read(20)[18:20] == b"\x02\x02"
+
+
+def check_is_ledger_file(path: Path) -> None:
+    """Refuse what is no ledger, or a ledger whose end is missing, before SQLite makes its own sense of it."""
+    with told_in_our_words(path, "looking at it"):
+        if not path.is_file():
+            raise ScenarioError(f"there is no ledger {path}; check the name")
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            header = file.read(100)
+    if len(header) < 100 or not header.startswith(_MAGIC):
+        raise LedgerDamaged(f"{path} is not a ledger: it does not begin as an SQLite file ({size:,} bytes)")
+    page = int.from_bytes(header[16:18], "big")
+    page = 65536 if page == 1 else page
+    pages = int.from_bytes(header[28:32], "big")
+    if not has_log(path) and size != page * pages:
+        raise LedgerDamaged(
+            f"{path} was cut: it has {size:,} bytes, but says of itself that it has {page * pages:,}. "
+            f"`captime salvage {path} -o NEW` copies what is still whole"
+        )
+
+
+def check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse an SQLite file of somebody else's, or a ledger of a newer captime."""
+    with told_in_our_words(path, "reading what tables it has"):
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if application != APPLICATION_ID:
+        raise LedgerDamaged(f"{path} is an SQLite file, but not a ledger of captime; check the name")
+    if version > VERSION:
+        raise LedgerDamaged(
+            f"{path} was made by a newer captime (tables of version {version}, this one knows {VERSION}); install that "
+            "or a later one"
+        )
+    missing = [table.name for table in TABLES if table.name not in found]
+    if missing:
+        raise LedgerDamaged(f"{path} has no table {missing[0]}: it is damaged, or was not made by captime")

@@ -1,0 +1,279 @@
+"""Reading a ledger, also while a campaign writes to it: nothing here can change, block or slow it.
+
+Runs come as columns, NumPy arrays of equal length, not as objects: there may be a million of them. Whoever follows a
+campaign remembers `last_sequence` and next time asks for what came after it.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from captime.errors import LedgerDamaged
+from captime.ledger.chain import Row
+from captime.ledger.connection import check_schema, has_log, left_open, reader
+from captime.ledger.encoding import certified_of, config_of, note_of, request_of, sample_of
+from captime.ledger.ownership import Owner
+from captime.ledger.queries import IN_FLIGHT, campaign_row
+from captime.ledger.replaying import events
+from captime.ledger.rows import Certified, ConfigRow, Event, Noted, SampleRow
+from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, SAMPLE, START, Table
+from captime.ledger.transaction import last_owner
+from captime.ledger.trouble import told_in_our_words
+from captime.ledger.walking import check_mark, tail, walk
+from captime.runs import RunRequest, Status, Verdict
+
+Columns: TypeAlias = dict[str, NDArray[Any]]
+
+STATUSES: tuple[Status, ...] = tuple(Status)
+"""What the numbers in the column `status` stand for."""
+VERDICTS: tuple[Verdict, ...] = tuple(Verdict)
+"""What the numbers in the column `verdict` stand for; -1 is none."""
+
+
+def _codes(column: str, values: tuple[str, ...], otherwise: int) -> str:
+    cases = " ".join(f"WHEN '{value}' THEN {code}" for code, value in enumerate(values))
+    return f"CASE {column} {cases} ELSE {otherwise} END"
+
+
+# Name, expression, type. A time that nobody measured is -1.
+_OUTCOME_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("sequence", "o.seq", "i8"),
+    ("config", "o.config", "i8"),
+    ("position", "o.position", "i8"),
+    ("attempt", "o.attempt", "i8"),
+    ("captime", "s.captime", "f8"),
+    ("status", _codes("o.status", tuple(status.value for status in STATUSES), -1), "i1"),
+    ("verdict", _codes("o.verdict", tuple(verdict.value for verdict in VERDICTS), -1), "i1"),
+    ("runtime", "o.runtime", "f8"),
+    ("cost", "o.cost", "f8"),
+    ("orphan", "o.orphan", "?"),
+    ("cpu_ns", "ifnull(o.cpu_ns, -1)", "i8"),
+    ("wall_ns", "ifnull(o.wall_ns, -1)", "i8"),
+    ("peak_memory", "ifnull(o.peak_memory, -1)", "i8"),
+    ("queue_wait_ns", "ifnull(o.queue_wait_ns, -1)", "i8"),
+    ("slot", "ifnull(o.slot, -1)", "i8"),
+    ("started_ns", "s.at_ns", "i8"),
+    ("at_ns", "o.at_ns", "i8"),
+)
+_SAMPLE_COLUMNS = (("sequence", "o.seq", "i8"), ("position", "o.position", "i8"), ("seed", "o.seed", "i8"))
+_JOINED = "outcome o JOIN start s USING (config, position, attempt)"
+
+
+_Flying: TypeAlias = dict[tuple[int, int], tuple[RunRequest, int]]
+
+
+def _taken_off(flying: _Flying, rows: list[Row]) -> _Flying:
+    """These attempts are under way too, instead of older ones of the same runs."""
+    for row in rows:
+        request = request_of(row)
+        flying.pop((request.config, request.instance), None)
+        flying[request.config, request.instance] = (request, row[6])
+    return flying
+
+
+class LedgerReader:
+    """A ledger, open for reading only.
+
+    Args:
+        path: Where it is.
+
+    Attributes:
+        path: Where it is.
+        campaign_id: A name that no other campaign has.
+        scenario: What was asked.
+        scenario_hash: SHA-256 of that.
+        created_ns: When the campaign began, in nanoseconds since 1970.
+        captime_version: Who made it.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self._connection = reader(self.path)
+        try:
+            check_schema(self._connection, self.path)
+            with told_in_our_words(self.path, "reading its first row"):
+                campaign = campaign_row(self._connection, self.path)
+            _, self.campaign_id, self.captime_version, _, scenario, self.scenario_hash, self.created_ns, _ = campaign
+            self.scenario: dict[str, object] = json.loads(scenario)
+        except BaseException:
+            self._connection.close()
+            raise
+        self._flying: _Flying | None = None
+        self._followed = 0
+
+    # ------------------------------------------------------------------ how far it is
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Whatever is read in here is read as of one moment."""
+        if self._connection.in_transaction:
+            yield
+            return
+        with told_in_our_words(self.path, "reading it"):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.rollback()
+
+    @property
+    def last_sequence(self) -> int:
+        """Number of the last row."""
+        return self._tail()[0]
+
+    @property
+    def head(self) -> str:
+        """Hash of the last row, in hexadecimal digits."""
+        return self._tail()[1].hex()
+
+    def _tail(self) -> tuple[int, bytes]:
+        with self.snapshot():
+            return tail(self._connection)
+
+    @property
+    def owner(self) -> Owner | None:
+        """Who wrote to it last."""
+        with self.snapshot():
+            last = last_owner(self._connection)
+        return None if last is None else last[1]
+
+    @property
+    def in_use(self) -> bool:
+        """Whether it has been opened for writing and not been closed since; its owner may be dead all the same."""
+        return left_open(self.path)
+
+    # ------------------------------------------------------------------ what is in it
+
+    @property
+    def configs(self) -> list[ConfigRow]:
+        """The configurations so far, by index."""
+        return [config_of(row) for row in self._rows(CONFIG, "ORDER BY config")]
+
+    def samples(self, since: int = 0) -> Columns:
+        """Stream positions: `sequence`, `position`, `seed` and, as an array of objects, `instance`."""
+        columns = self._columns(_SAMPLE_COLUMNS, "sample o", since)
+        names = [sample.instance for sample in self.sample_rows(since)]
+        columns["instance"] = np.array(names, dtype=np.object_)
+        return columns
+
+    def sample_rows(self, since: int = 0) -> list[SampleRow]:
+        """Stream positions one by one, in the order in which they were first run on."""
+        return [sample_of(row) for row in self._rows(SAMPLE, "WHERE seq > ? ORDER BY seq", since)]
+
+    def outcomes(self, since: int = 0) -> Columns:
+        """What came back after row `since`, orphans included (`orphan`), in the order in which it did.
+
+        Columns: `sequence`, `config`, `position`, `attempt`, `captime` (infinite for none), `status` and `verdict`
+        (numbers into `STATUSES` and `VERDICTS`, -1 for none), `runtime`, `cost` (seconds), `orphan`, `cpu_ns`,
+        `wall_ns`, `peak_memory`, `queue_wait_ns`, `slot` (-1 if nobody measured), `started_ns`, `at_ns`.
+        """
+        columns = self._columns(_OUTCOME_COLUMNS, _JOINED, since)
+        # NULL stands for no captime, and comes out as "not a number".
+        columns["captime"][np.isnan(columns["captime"])] = np.inf
+        return columns
+
+    def counts(self) -> dict[tuple[Status, Verdict | None], tuple[int, float]]:
+        """How many outcomes of each status and verdict, and their CPU seconds; orphans are left out of the counts."""
+        question = (
+            "SELECT status, verdict, count(*), total(cost) FROM outcome WHERE orphan = 0 GROUP BY status, verdict"
+        )
+        with self.snapshot():
+            found = self._connection.execute(question).fetchall()
+        return {
+            (Status(status), None if verdict is None else Verdict(verdict)): (count, cost)
+            for status, verdict, count, cost in found
+        }
+
+    def orphans(self) -> tuple[int, float]:
+        """How many outcomes do not count, and the CPU seconds they cost."""
+        with self.snapshot():
+            count, cost = self._connection.execute(
+                "SELECT count(*), total(cost) FROM outcome WHERE orphan = 1"
+            ).fetchone()
+        return count, cost
+
+    def certificates(self, since: int = 0) -> list[Certified]:
+        """The certificates after row `since`, oldest first."""
+        return [certified_of(row) for row in self._rows(CERTIFICATE, "WHERE seq > ? ORDER BY seq", since)]
+
+    def last_certificate(self) -> Certified | None:
+        """The newest certificate; None before the first."""
+        rows = self._rows(CERTIFICATE, "ORDER BY seq DESC LIMIT 1")
+        return certified_of(rows[0]) if rows else None
+
+    def events(self, since: int = 0) -> list[Noted]:
+        """What was noted after row `since`, oldest first."""
+        return [note_of(row) for row in self._rows(NOTE, "WHERE seq > ? ORDER BY seq", since)]
+
+    def in_flight(self) -> list[tuple[RunRequest, int]]:
+        """Attempts under way, oldest first, each with the moment it was written down, in nanoseconds since 1970."""
+        with self.snapshot():
+            if self._flying is None:
+                self._flying = _taken_off({}, self._connection.execute(IN_FLIGHT).fetchall())
+            else:
+                _taken_off(self._flying, self._rows(START, "WHERE seq > ? ORDER BY seq", self._followed))
+                landed = self._connection.execute(
+                    "SELECT config, position, attempt FROM outcome WHERE seq > ? AND orphan = 0", (self._followed,)
+                )
+                for config, position, attempt in landed:
+                    if (flying := self._flying.get((config, position))) and flying[0].attempt == attempt:
+                        del self._flying[config, position]
+            self._followed = self.last_sequence
+            return list(self._flying.values())
+
+    def replay(self) -> Iterator[Event]:
+        """What the ledger was told, in order; every row is checked on the way. As of one moment inside `snapshot`."""
+        return events(self._connection, self.path)
+
+    # ------------------------------------------------------------------ whether it is whole
+
+    def walk(self) -> Iterator[tuple[Table, Row]]:
+        """Every row as it is stored, each checked against the chain; see `walking.walk`."""
+        return walk(self._connection, self.path)
+
+    def check_end(self) -> str:
+        """Refuse a ledger whose newest rows are missing; otherwise say how it is known that none are."""
+        with self.snapshot():
+            mark = check_mark(self._connection, self.path, self.campaign_id)
+        if mark is not None:
+            return f"it goes at least as far as its lock file remembers (row {mark.sequence})"
+        if self.in_use and not has_log(self.path):
+            raise LedgerDamaged(
+                f"{self.path} was not closed, and what was not in the file yet is not beside it: it is a copy without "
+                "its -wal file, or that file was deleted. Copy ledgers with `captime backup`; "
+                f"`captime salvage {self.path} -o NEW` makes a ledger of the rows that are here"
+            )
+        return "it was closed in good order" if not self.in_use else "its write-ahead log is beside it"
+
+    # ------------------------------------------------------------------ questions
+
+    def _rows(self, table: Table, rest: str, *values: int) -> list[Row]:
+        with self.snapshot():
+            return self._connection.execute(f"{table.select()} {rest}", values).fetchall()
+
+    def _columns(self, columns: tuple[tuple[str, str, str], ...], source: str, since: int) -> Columns:
+        kinds = np.dtype([(name, kind) for name, _, kind in columns])
+        expressions = ", ".join(expression for _, expression, _ in columns)
+        question = f"SELECT {expressions} FROM {source} WHERE o.seq > ? ORDER BY o.seq"  # noqa: S608 (words of this page)
+        with self.snapshot():
+            table = np.fromiter(self._connection.execute(question, (since,)), dtype=kinds)
+        return {name: np.ascontiguousarray(table[name]) for name in kinds.names or ()}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

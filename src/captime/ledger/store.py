@@ -1,0 +1,320 @@
+"""The one writer of a ledger: intent before launch, outcome before decision, each written through to the disk.
+
+What is written is never changed. One process writes: a ledger that was carried across a fork is refused, and every
+transaction first makes sure that nobody has taken the ledger over.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from captime.certificate import Certificate
+from captime.errors import InvariantViolated
+from captime.ledger.chain import Row
+from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, writer
+from captime.ledger.encoding import (
+    ask_values,
+    certificate_values,
+    config_of,
+    config_values,
+    look_values,
+    outcome_values,
+    request_of,
+    sample_of,
+    sample_values,
+    start_values,
+    to_bytes,
+    to_json,
+)
+from captime.ledger.making import check_numbers, make_ledger
+from captime.ledger.ownership import WriteLock, check_owner
+from captime.ledger.places import check_place, check_writable
+from captime.ledger.queries import IN_FLIGHT, campaign_row
+from captime.ledger.replaying import events
+from captime.ledger.rows import ConfigRow, Event, SampleRow
+from captime.ledger.schema import ASK, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START
+from captime.ledger.transaction import Pen, Step, Transaction, last_owner
+from captime.ledger.trouble import told_in_our_words
+from captime.ledger.walking import check_mark
+from captime.runs import RunOutcome, RunRequest
+from captime.targets import Targets
+
+_NEWEST = f"{START.select()} WHERE config = ? AND position = ? ORDER BY attempt DESC LIMIT 1"
+_CAME_BACK = "SELECT 1 FROM outcome WHERE config = ? AND position = ? AND attempt = ? AND orphan = 0"
+
+
+class Ledger:
+    """The file that remembers a campaign, open for writing. Make one with `create` or `open`.
+
+    Attributes:
+        path: Where it is.
+        campaign_id: A name that no other campaign has.
+        scenario: What was asked, as it was written when the campaign began.
+        scenario_hash: SHA-256 of that.
+        configs: The configurations so far.
+    """
+
+    def __init__(self, path: Path, pen: Pen, campaign: Row, configs: list[ConfigRow]) -> None:
+        self.path = path
+        self.campaign_id: str = campaign[1]
+        self.scenario: dict[str, object] = json.loads(campaign[4])
+        self.scenario_hash: str = campaign[5]
+        self.configs = configs
+        self._pen = pen
+        self._waiting: list[Step] = []
+        self._closed = False
+
+    @classmethod
+    def create(
+        cls,
+        path: str | PathLike[str],
+        scenario: Mapping[str, object],
+        configs: Sequence[ConfigRow],
+        *,
+        network: bool = False,
+    ) -> Self:
+        """Begin a campaign.
+
+        Args:
+            path: Where the ledger is to be; nothing may be there.
+            scenario: What is asked: anything that JSON can say.
+            configs: The configurations, numbered 0, 1, 2, …
+            network: Whether the file is on a network file system.
+        """
+        place = Path(path)
+        check_writable(place)
+        check_place(place, network=network)
+        lock = WriteLock(place)
+        try:
+            make_ledger(place, scenario, configs)
+            return cls._opened(place, lock, take_over=False, network=network, patience=BUSY_SECONDS)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        take_over: bool = False,
+        network: bool = False,
+        patience: float = BUSY_SECONDS,
+    ) -> Self:
+        """Go on with a campaign; `replay` then tells what has happened so far.
+
+        Args:
+            path: Where the ledger is.
+            take_over: Go on although a process on another machine did not close it.
+            network: Whether the file is on a network file system.
+            patience: How many seconds to wait for somebody who keeps the file locked.
+        """
+        place = Path(path)
+        check_is_ledger_file(place)
+        check_writable(place)
+        check_place(place, network=network)
+        lock = WriteLock(place)
+        try:
+            return cls._opened(place, lock, take_over=take_over, network=network, patience=patience)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def _opened(cls, path: Path, lock: WriteLock, *, take_over: bool, network: bool, patience: float) -> Self:
+        check_is_ledger_file(path)
+        with told_in_our_words(path, "opening it"):
+            connection = writer(path, network=network, patience=patience)
+            try:
+                check_schema(connection, path)
+                campaign = campaign_row(connection, path)
+                check_mark(connection, path, campaign[1])
+                pen = Pen(path, connection, lock, campaign[1])
+                last = last_owner(connection)
+                if last is not None and not _closed_since(pen, last[2]):
+                    check_owner(path, last[1], lock.owner, take_over=take_over)
+                configs = [config_of(row) for row in connection.execute(f"{CONFIG.select()} ORDER BY config")]
+                _sign(pen, lock, 1 if last is None else last[0] + 1)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, pen, campaign, configs)
+
+    @property
+    def head(self) -> str:
+        """Hash of the last row written, in hexadecimal digits."""
+        return self._pen.chain.head.hex()
+
+    @property
+    def epoch(self) -> int:
+        """How many times the ledger has been opened for writing."""
+        return self._pen.epoch
+
+    # ------------------------------------------------------------------ what happens
+
+    def asked(self, slots: int, targets: Targets) -> None:
+        """The procedure was asked; this rides in the next transaction, which is before anything is started."""
+        values = ask_values(slots, targets, time.time_ns())
+        self._waiting.append(lambda transaction: transaction.add(ASK, values))
+
+    def started(self, requests: Sequence[RunRequest], elements: Mapping[int, SampleRow]) -> None:
+        """These runs are about to be started: on the disk when this returns.
+
+        Args:
+            requests: What will be submitted, in that order.
+            elements: What is on their stream positions; needed where nobody has run on a position before.
+        """
+        if not requests:
+            return
+        at_ns = time.time_ns()
+
+        def intend(transaction: Transaction) -> None:
+            call = transaction.next
+            for position in dict.fromkeys(request.instance for request in requests):
+                _register(transaction, position, elements.get(position), call)
+            for request in requests:
+                transaction.add(START, start_values(request, self.epoch, at_ns, call))
+
+        self._write("writing down what is to be started", intend, point="intent")
+
+    def observed(self, outcomes: Sequence[RunOutcome], seen: Sequence[tuple[RunRequest, float]] = ()) -> None:
+        """This became known: on the disk when this returns, so that decisions may be drawn from it.
+
+        The outcome of an attempt that was given up, or has come back already, is kept as an orphan and never counts.
+
+        Args:
+            outcomes: What came back.
+            seen: Runs seen unfinished, with the CPU seconds they had behind them.
+        """
+        if not outcomes and not seen:
+            return
+        at_ns = time.time_ns()
+
+        def record(transaction: Transaction) -> None:
+            call = transaction.next
+            for outcome in outcomes:
+                orphan = _is_orphan(transaction, outcome.request)
+                transaction.add(OUTCOME, outcome_values(outcome, orphan=orphan, at_ns=at_ns, call=call))
+            for request, seconds in seen:
+                transaction.add(LOOK, look_values(request, seconds, call))
+
+        self._write("writing down what came back", record, point="row")
+
+    def added(self, configs: Sequence[ConfigRow]) -> None:
+        """These configurations join; numbered on from those there are."""
+        if not configs:
+            return
+        check_numbers(configs, len(self.configs))
+
+        def add(transaction: Transaction) -> None:
+            call = transaction.next
+            for config in configs:
+                transaction.add(CONFIG, config_values(config, call))
+
+        self._write("writing down new configurations", add, point="config")
+        self.configs.extend(configs)
+
+    def certified(
+        self, certificate: Certificate, rounds: int, cpu_seconds: float, wall_seconds: float, candidates: int
+    ) -> None:
+        """A better certificate is held; this rides in the next transaction. It is written with the head it rests on."""
+        progress, at_ns = (rounds, cpu_seconds, wall_seconds, candidates), time.time_ns()
+        self._waiting.append(
+            lambda transaction: transaction.add(
+                CERTIFICATE, certificate_values(certificate, progress, transaction.head, at_ns)
+            )
+        )
+
+    def noted(self, kind: str, **facts: object) -> None:
+        """Something worth remembering; this rides in the next transaction."""
+        values = (kind, to_json(facts), time.time_ns())
+        self._waiting.append(lambda transaction: transaction.add(NOTE, values))
+
+    def flush(self) -> None:
+        """Write what waits for the next transaction."""
+        if self._waiting:
+            self._write("writing down what has happened", point="note")
+
+    def _write(self, doing: str, *steps: Step, point: str) -> None:
+        waiting = len(self._waiting)
+        self._pen.write(doing, (*self._waiting, *steps), point)
+        del self._waiting[:waiting]
+
+    # ------------------------------------------------------------------ what has happened
+
+    def in_flight(self) -> list[RunRequest]:
+        """Attempts that were started and never came back, in order of starting; those given up since are left out."""
+        self._pen.check_process()
+        with told_in_our_words(self.path, "looking for what was under way"):
+            return [request_of(row) for row in self._pen.connection.execute(IN_FLIGHT)]
+
+    def replay(self) -> Iterator[Event]:
+        """What the ledger was told, in order, exactly as it was told; every row is checked on the way."""
+        self._pen.check_process()
+        return events(self._pen.connection, self.path)
+
+    # ------------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """Write what waits, and close the file in good order. Closing twice is no mistake."""
+        if self._closed:
+            return
+        self._pen.check_process()
+        self._closed = True
+        try:
+            self.noted("closed")
+            self.flush()
+        finally:
+            self._pen.put_down()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _sign(pen: Pen, lock: WriteLock, epoch: int) -> None:
+    """Write ourselves in as the owner, and have the file itself say that it is in use."""
+    owner = lock.owner
+    values = (epoch, to_bytes(owner.host), owner.boot, owner.pid, owner.process_start, owner.since_ns)
+    pen.write("signing it", [lambda transaction: transaction.add(OWNER, values)], "owner")
+    pen.epoch = epoch
+    pen.checkpoint()
+
+
+def _closed_since(pen: Pen, sequence: int) -> bool:
+    found = pen.connection.execute("SELECT 1 FROM note WHERE seq > ? AND kind = 'closed'", (sequence,)).fetchone()
+    return found is not None
+
+
+def _register(transaction: Transaction, position: int, element: SampleRow | None, call: int) -> None:
+    """Write down what is on a position when it is first run on; afterwards it has to stay the same."""
+    found = transaction.connection.execute(f"{SAMPLE.select()} WHERE position = ?", (position,)).fetchone()
+    if found is None:
+        if element is None or element.position != position:
+            raise InvariantViolated(f"a run on position {position} was to be started, and nobody said what is on it")
+        transaction.add(SAMPLE, sample_values(element, call))
+    elif element is not None and sample_of(found) != element:
+        raise InvariantViolated(f"position {position} held {sample_of(found)}, and now it is said to hold {element}")
+
+
+def _is_orphan(transaction: Transaction, request: RunRequest) -> bool:
+    """Whether this attempt is not the one that counts: a newer one was started, or it has come back before."""
+    row = transaction.connection.execute(_NEWEST, (request.config, request.instance)).fetchone()
+    newest = None if row is None else request_of(row)
+    if newest is None or newest.attempt < request.attempt:
+        raise InvariantViolated(f"{request} came back, but was never written down as started")
+    if newest.attempt > request.attempt:
+        return True
+    if newest.captime != request.captime and not math.isnan(request.captime):
+        raise InvariantViolated(f"{request} came back, but was started with a captime of {newest.captime!r}")
+    key = (request.config, request.instance, request.attempt)
+    return transaction.connection.execute(_CAME_BACK, key).fetchone() is not None

@@ -1,0 +1,139 @@
+"""A transaction: all of it or nothing, linked to the chain, and only while the ledger is still ours."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from captime.errors import InvariantViolated, LedgerInUse
+from captime.ledger.chain import Chain, Value
+from captime.ledger.crash_points import reached
+from captime.ledger.encoding import to_text
+from captime.ledger.ownership import Mark, Owner, WriteLock
+from captime.ledger.schema import OWNER, Table
+from captime.ledger.trouble import told_in_our_words
+from captime.ledger.walking import tail
+
+
+class Transaction:
+    """What a step of a transaction can do.
+
+    Attributes:
+        connection: For questions.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
+        self.connection = connection
+        self.chain = chain
+
+    @property
+    def next(self) -> int:
+        """The number of the next row."""
+        return self.chain.sequence + 1
+
+    @property
+    def head(self) -> bytes:
+        """The hash of the last row."""
+        return self.chain.head
+
+    def add(self, table: Table, values: Iterable[Value]) -> None:
+        """Write a row."""
+        self.connection.execute(table.insert(), self.chain.link(table, values))
+
+
+Step: TypeAlias = Callable[[Transaction], None]
+
+
+class Pen:
+    """The one connection that writes, with the end of the chain and the right to extend it.
+
+    Args:
+        path: The ledger.
+        connection: Made by `connection.writer`.
+        lock: The right to write.
+
+    Attributes:
+        chain: Where the ledger ends.
+        epoch: How many owners there have been; 0 before we have written ourselves in.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriteLock, campaign: str) -> None:
+        self.path = path
+        self.connection = connection
+        self.epoch = 0
+        self._lock = lock
+        self._campaign = campaign
+        self._process = os.getpid()
+        self._in_step = False
+        self.chain = Chain(*tail(connection))
+
+    def check_process(self) -> None:
+        """A connection that was carried across a fork would ruin the file."""
+        if self._process != os.getpid():
+            raise InvariantViolated(
+                f"ledger {self.path} was opened by process {self._process} and is used by its child {os.getpid()}"
+            )
+
+    def write(self, doing: str, steps: Sequence[Step], point: str) -> None:
+        """Take these steps in one transaction; when this returns, they are on the disk.
+
+        Args:
+            doing: What for, in words.
+            steps: What to write.
+            point: Name of the crash points, before it is committed and after.
+        """
+        self.check_process()
+        with told_in_our_words(self.path, doing):
+            self._begin()
+            try:
+                # Whatever goes wrong from here on: nobody knows where the chain ends until it is read again.
+                chain, self._in_step = Chain(self.chain.sequence, self.chain.head), True
+                transaction = Transaction(self.connection, chain)
+                reached(f"{point}-inserted", "before")
+                for step in steps:
+                    step(transaction)
+                reached(f"{point}-inserted")
+                reached(f"{point}-committed", "before")
+                self.connection.execute("COMMIT")
+                reached(f"{point}-committed")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self.connection.rollback()
+                raise
+        self.chain, self._in_step = chain, False
+        self._lock.mark(Mark(self._campaign, chain.sequence, chain.head.hex()))
+
+    def _begin(self) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+        if self._in_step:
+            self.chain, self._in_step = Chain(*tail(self.connection)), False
+        if self.epoch and (newest := last_owner(self.connection)) and newest[0] != self.epoch:
+            self.connection.rollback()
+            raise LedgerInUse(f"{self.path} was taken over by {newest[1]}; this process must not write to it any more")
+
+    def checkpoint(self) -> None:
+        """Bring what is in the write-ahead log into the file, as far as readers let us."""
+        reached("checkpoint", "before")
+        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        reached("checkpoint")
+
+    def put_down(self) -> None:
+        """Close the file in good order: one file, nothing beside it. With readers about, the log stays."""
+        try:
+            with contextlib.suppress(sqlite3.Error):
+                self.checkpoint()
+                self.connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+            self.connection.close()
+        finally:
+            self._lock.release()
+
+
+def last_owner(connection: sqlite3.Connection) -> tuple[int, Owner, int] | None:
+    """Epoch, identity and row number of the newest owner; None if there never was one."""
+    row = connection.execute(f"{OWNER.select()} ORDER BY seq DESC LIMIT 1").fetchone()
+    if row is None:
+        return None
+    sequence, epoch, host, boot, pid, process_start, since_ns, _ = row
+    return epoch, Owner(to_text(host), boot, pid, process_start, since_ns), sequence
