@@ -1,0 +1,39 @@
+"""What stands between brackets: lists of values and numbers, as all PCS dialects write them."""
+
+from captime.errors import ScenarioError
+from captime.spaces.values import number_in
+
+
+def enclosed(text: str, opening: str, closing: str) -> tuple[str, str]:
+    """What stands between a pair of brackets at the beginning of a text, and what comes after them."""
+    text = text.strip()
+    if not text.startswith(opening):
+        found = f"found {text[:20]!r}" if text else "the line ends"
+        raise ScenarioError(f"{found}, expected {opening} ... {closing}")
+    inside, found_closing, after = text[1:].partition(closing)
+    if not found_closing:
+        raise ScenarioError(f"found {text[:20]!r} without its {closing}, expected {opening} ... {closing}")
+    return inside, after.strip()
+
+
+def values_in(inside: str) -> list[str]:
+    """Values with commas between them; a value in quotation marks loses them."""
+    values = [_bare(value.strip()) for value in inside.split(",")]
+    if "" in values:
+        raise ScenarioError(f"found an empty value in {{{inside}}}, expected values with commas between them")
+    return values
+
+
+def _bare(value: str) -> str:
+    quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if quoted else value
+
+
+def numbers_in(inside: str, count: int, what: str) -> list[float]:
+    """So many numbers with commas between them."""
+    numbers = [number_in(part.strip()) for part in inside.split(",")]
+    if len(numbers) != count or None in numbers:
+        raise ScenarioError(
+            f"found [{inside}], expected {what} as {'numbers' if count > 1 else 'a number'} in brackets"
+        )
+    return [number for number in numbers if number is not None]

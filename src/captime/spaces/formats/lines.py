@@ -1,0 +1,115 @@
+"""Files that are read line by line: where a line is, what is wrong with it, and the space that comes of them all."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from captime.errors import ScenarioError
+from captime.spaces.clauses import Clause, both
+from captime.spaces.parameters import Parameter
+from captime.spaces.space import Space
+
+
+def text_in(path: Path) -> str:
+    """The text of a file; bytes that are none are named by their line."""
+    try:
+        data = path.read_bytes()
+    except OSError as flaw:
+        raise ScenarioError(
+            f"{path.name}: cannot be read ({flaw.strerror}), expected a file with a parameter space"
+        ) from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as flaw:
+        line = data[: flaw.start].count(b"\n") + 1
+        raise ScenarioError(
+            f"{path.name}, line {line}: found the byte {data[flaw.start]:#04x}, which is no UTF-8 text; save the file "
+            "as UTF-8"
+        ) from None
+
+
+def numbered(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers from 1; # begins a comment."""
+    # Only the line ends of text files: str.splitlines would also count form feeds and their like.
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
+        content = line.partition("#")[0].strip()
+        if content:
+            yield number, content
+
+
+@dataclass(slots=True)
+class Draft:
+    """What was read so far: declarations at once, clauses when all declarations are known.
+
+    Attributes:
+        file: the name of the file, for errors.
+        parameters: by name, with the number of the line that declares each.
+        conditions: child, number of the line, and what reads its clause.
+        forbidden: number of the line, and what reads its clause.
+        notes: what people should know.
+    """
+
+    file: str
+    parameters: dict[str, tuple[int, Parameter]] = field(default_factory=dict)
+    conditions: list[tuple[str, int, Callable[[dict[str, Parameter]], Clause]]] = field(default_factory=list)
+    forbidden: list[tuple[int, Callable[[dict[str, Parameter]], Clause]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def flaw(self, line: int, what: object) -> ScenarioError:
+        """An error that names the file and the line."""
+        return ScenarioError(f"{self.file}, line {line}: {what}")
+
+    def declare(self, line: int, parameter: Parameter) -> None:
+        """One more parameter; the same declaration may be repeated, another one of the same name may not."""
+        known = self.parameters.get(parameter.name)
+        if known is None:
+            self.parameters[parameter.name] = (line, parameter)
+        elif known[1] == parameter:
+            self.notes.append(f"line {line} declares {parameter.name} again, as line {known[0]} did")
+        else:
+            raise self.flaw(
+                line, f"found another declaration of {parameter.name} than on line {known[0]}; remove one of the two"
+            )
+
+    def space(self) -> Space:
+        """The whole space."""
+        if not self.parameters:
+            raise self.flaw(1, "found no declaration in the whole file, expected at least one parameter")
+        named = {name: parameter for name, (_, parameter) in self.parameters.items()}
+        conditions = self._conditions(named)
+        forbidden = []
+        for line, read in self.forbidden:
+            try:
+                forbidden.append(read(named))
+            except ScenarioError as flaw:
+                raise self.flaw(line, flaw) from None
+        try:
+            space = Space(tuple(named.values()), conditions, tuple(forbidden), notes=tuple(self.notes))
+        except ScenarioError as flaw:
+            raise self.flaw(self.conditions[0][1] if self.conditions else 1, flaw) from None
+        self._check_default(space)
+        return space
+
+    def _conditions(self, named: dict[str, Parameter]) -> dict[str, Clause]:
+        conditions: dict[str, Clause] = {}
+        for child, line, read in self.conditions:
+            if child not in named:
+                raise self.flaw(line, f"found a condition for {child}, which no line declares; is it spelt so?")
+            try:
+                clause = read(named)
+            except ScenarioError as flaw:
+                raise self.flaw(line, flaw) from None
+            if child in conditions:
+                self.notes.append(f"line {line} is one more condition for {child}: all of them must hold")
+                clause = both([conditions[child], clause])
+            conditions[child] = clause
+        return conditions
+
+    def _check_default(self, space: Space) -> None:
+        """A forbidden default is the fault of the first line that forbids it."""
+        for (line, _), clause in zip(self.forbidden, space.forbidden, strict=True):
+            alone = Space(space.parameters, space.conditions, (clause,))
+            try:
+                alone.default  # noqa: B018 (asked for its complaint)
+            except ScenarioError as flaw:
+                raise self.flaw(line, flaw) from None
