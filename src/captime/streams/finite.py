@@ -69,6 +69,11 @@ class FiniteStream:
         """See the protocol."""
         return len(self._instances)
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the right answer of any instance is known."""
+        return any(each.answer is not None for each in self._instances)
+
     def at(self, position: int) -> Element:
         """See the protocol."""
         if self.sampling == "replace":

@@ -61,6 +61,11 @@ class GeneratedStream:
         own = hashlib.sha256(json.dumps([self._command, self._identity, seed, suffix]).encode()).hexdigest()[:12]
         self.folder = folder / own
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the right answer of any instance is known."""
+        return bool(self._answers)
+
     def at(self, position: int) -> Element:
         """See the protocol."""
         number = str(self._first + position)

@@ -1,0 +1,142 @@
+"""Where configurations come from: tables of named settings, a list, or a CSV file.
+
+This is the one place to ask. A parameter space would be another way to answer: whatever it is, what comes out is a list
+of `Configuration`, in an order that never changes.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from captime.errors import ScenarioError
+from captime.programs.configurations import Configuration, Setting
+from captime.scenario.complaints import Place, shown
+from captime.streams.files import read_rows
+
+_SECTION = "configurations"
+_OWN = ("command", "answer", "exit_codes")
+_WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
+
+
+def configurations_of(
+    section: Mapping[str, Any] | list[dict[str, Any]], folder: Path, place: Place
+) -> list[Configuration]:
+    """The configurations that a scenario names.
+
+    Args:
+        section: `[configurations]` or `[[configurations]]`, as TOML reads it.
+        folder: A CSV file is seen from here.
+        place: The file, for messages.
+    """
+    if isinstance(section, list):
+        found = [_listed(entry, index, place) for index, entry in enumerate(section)]
+    elif isinstance(section.get("file"), str):
+        _only_file(section, place)
+        found = _from_csv(folder / section["file"], place(_SECTION, "file"))
+    else:
+        found = [_named(name, settings, place) for name, settings in section.items()]
+    if not found:
+        raise ScenarioError(
+            f"{place(_SECTION)} names no configuration; write at least one, such as default = {{ restarts = 100 }}"
+        )
+    seen: set[str] = set()
+    for each in found:
+        if each.name in seen:
+            raise ScenarioError(
+                f"{place(_SECTION)}: two configurations are called {each.name!r}; give each its own name"
+            )
+        seen.add(each.name)
+    return found
+
+
+def _only_file(section: Mapping[str, Any], place: Place) -> None:
+    for name in section:
+        if name != "file":
+            raise ScenarioError(
+                f"{place(_SECTION, name)} stands beside file = {section['file']!r}; name configurations in one of the "
+                "two places, not in both"
+            )
+
+
+def _listed(entry: dict[str, Any], index: int, place: Place) -> Configuration:
+    name = entry.get("name", str(index + 1))
+    if not isinstance(name, str):
+        raise ScenarioError(f"{place(_SECTION, index, 'name')} is {shown(name)}; expected a text in quotes")
+    return _made(name, {key: value for key, value in entry.items() if key != "name"}, place, (_SECTION, index))
+
+
+def _named(name: str, settings: Any, place: Place) -> Configuration:
+    if not isinstance(settings, dict):
+        near = get_close_matches(name, ["file"], n=1)
+        hint = '; did you mean file = "configs.csv"?' if near else ""
+        raise ScenarioError(
+            f"{place(_SECTION, name)} is {shown(settings)}; expected a table of settings, such as "
+            f"{name} = {{ restarts = 100 }}{hint}"
+        )
+    return _made(name, settings, place, (_SECTION, name))
+
+
+def _made(name: str, entry: Mapping[str, Any], place: Place, field: tuple[str | int, ...]) -> Configuration:
+    command, answer, codes = (entry.get(key) for key in _OWN)
+    if command is not None and not (_is_list_of(command, str) and command):
+        raise ScenarioError(
+            f"{place(*field, 'command')} is {shown(command)}; expected a list of texts, one per argument"
+        )
+    if answer is not None and not isinstance(answer, str):
+        raise ScenarioError(f"{place(*field, 'answer')} is {shown(answer)}; expected a regular expression in quotes")
+    if codes is not None and not (_is_list_of(codes, int) and codes):
+        raise ScenarioError(f"{place(*field, 'exit_codes')} is {shown(codes)}; expected a list of whole numbers")
+    settings = {key: _setting(value, place, (*field, key)) for key, value in entry.items() if key not in _OWN}
+    return Configuration(
+        name=name,
+        settings=settings,
+        command=None if command is None else tuple(command),
+        answer=answer,
+        exit_codes=None if codes is None else tuple(codes),
+    )
+
+
+def _setting(value: Any, place: Place, field: tuple[str | int, ...]) -> Setting:
+    plain = isinstance(value, str | int | bool) or (isinstance(value, float) and math.isfinite(value))
+    if plain or _is_list_of(value, str):
+        checked: Setting = value
+        return checked
+    raise ScenarioError(
+        f"{place(*field)} is {shown(value)}; expected a text, a finite number, true or false, or a list of texts, "
+        "which are so many words of the command line"
+    )
+
+
+def _is_list_of(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(each, kind) and not isinstance(each, bool) for each in value)
+
+
+def _from_csv(path: Path, where: str) -> list[Configuration]:
+    """A row per configuration: a column `name`, and one per setting; an empty cell is a setting that is not there."""
+    rows = read_rows(path, where)
+    if not rows:
+        raise ScenarioError(f"{where}: {str(path)!r} holds no configuration; write a header line and a row for each")
+    return [
+        Configuration(
+            name=row.get("name") or str(number),
+            settings={key: read_cell(cell) for key, cell in row.items() if key != "name" and cell},
+        )
+        for number, row in enumerate(rows, start=1)
+    ]
+
+
+def read_cell(cell: str) -> Setting:
+    """A cell as the value it looks like: a number, true or false, or a text.
+
+    >>> [read_cell(cell) for cell in ("7", "0.5", "1e-3", "true", "007", "a b")]
+    [7, 0.5, 0.001, True, '007', 'a b']
+    """
+    if _WHOLE.fullmatch(cell):
+        return int(cell)
+    if _DECIMAL.fullmatch(cell) and math.isfinite(float(cell)):
+        return float(cell)
+    return {"true": True, "false": False}.get(cell, cell)

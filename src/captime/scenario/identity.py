@@ -1,0 +1,100 @@
+"""What the answer depends on: a canonical form of a scenario, its hash, and the difference of two, field by field.
+
+Not part of it: jobs, stop rules, the ledger's name, isolation. Going on with a smaller epsilon or with more jobs is the
+same question. Configurations and instances stand in fields of their own, as lists in a fixed order, so that a pool or a
+stream that has only grown at its end can be told from one that was changed.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_MISSING = object()
+_SHOWN = 60
+_FEW = 3
+
+
+def scenario_hash(canonical: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical form, in hexadecimal digits."""
+    text = json.dumps(canonical, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """One line per field that differs: its name, what it was, what it is."""
+    return list(_differences("", old, new))
+
+
+def grown(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[int, int] | None:
+    """How many configurations and instances were added at the end, if nothing else differs; None if something does.
+
+    For campaigns that may go on with a larger pool or a longer stream.
+    """
+    counts = []
+    for section in ("configurations", "instances"):
+        before, after = (list(each[section].get("list", ())) for each in (old, new))
+        if after[: len(before)] != before:
+            return None
+        counts.append(len(after) - len(before))
+    if _without_lists(old) != _without_lists(new):
+        return None
+    return counts[0], counts[1]
+
+
+def _without_lists(canonical: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: {key: inner for key, inner in value.items() if key not in ("list", "groups", "answers")}
+        if name in ("configurations", "instances")
+        else value
+        for name, value in canonical.items()
+    }
+
+
+def _differences(where: str, old: Any, new: Any) -> Iterator[str]:
+    if old == new and type(old) is type(new):
+        return
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in [*old, *(name for name in new if name not in old)]:
+            inner = f"{where}.{name}" if where else str(name)
+            yield from _differences(inner, old.get(name, _MISSING), new.get(name, _MISSING))
+    elif isinstance(old, list) and isinstance(new, list) and where.endswith(".list"):
+        yield from _of_lists(where.removesuffix(".list"), old, new)
+    elif old != new:
+        yield f"{where}: was {_shown(old)}, is {_shown(new)}"
+
+
+def _of_lists(where: str, old: list[Any], new: list[Any]) -> Iterator[str]:
+    """Lists of named things: what is gone, what is new, what changed; a long story is cut short."""
+    before, after = ({_name(each): each for each in entries} for entries in (old, new))
+    gone = [name for name in before if name not in after]
+    added = [name for name in after if name not in before]
+    changed = [name for name in before if name in after and before[name] != after[name]]
+    if gone:
+        yield f"{where}: {len(gone)} gone ({_some(gone)})"
+    if added:
+        yield f"{where}: {len(added)} added ({_some(added)})"
+    for name in changed[:_FEW]:
+        if isinstance(before[name], Mapping):
+            yield from _differences(f"{where}.{name}", before[name], after[name])
+        else:
+            yield f"{where}: the content of {name!r} changed"
+    if len(changed) > _FEW:
+        yield f"{where}: {len(changed) - _FEW} more changed"
+    if not gone and not added and not changed:
+        yield f"{where}: the order changed"
+
+
+def _name(entry: Any) -> str:
+    return str(entry["name"] if isinstance(entry, Mapping) else entry[0])
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:_FEW])) + (", …" if len(names) > _FEW else "")
+
+
+def _shown(value: Any) -> str:
+    if value is _MISSING:
+        return "nothing"
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,116 @@
+"""What a scenario file can say, field by field. The names are the file's; docs/scenario.md explains each."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+
+from captime.scenario.units import Duration, Moment, Size
+
+# Under names of their own, because a section below has a field called `list`.
+Texts = list[str]
+Values = list[Any]
+
+
+class Section(BaseModel):
+    """A table of the file: nothing unknown, nothing converted behind one's back."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Environment(Section):
+    """What the program sees of the environment."""
+
+    inherit: list[str] | None = Field(default=None, description="Variables passed on; ['*'] for all of them.")
+    set: dict[str, str] = Field(default={}, description="Variables set for the program.")
+
+
+class Target(Section):
+    """The program to be configured, and what a right answer of it is."""
+
+    kind: Literal["command", "function"] | None = Field(default=None, description="What the target is.")
+    command: list[str] | None = Field(default=None, min_length=1, description="The command, one word per argument.")
+    function: str | None = Field(default=None, description="A Python function, as module:function.")
+    wrapper: Literal["aclib1", "aclib2", "irace", "smac3"] | None = Field(
+        default=None, description="A calling convention."
+    )
+    settings_style: list[str] | None = Field(
+        default=None, min_length=1, description="How {settings} writes one setting."
+    )
+    switches: dict[str, str] = Field(
+        default={}, description="What {settings} writes before the value of single settings."
+    )
+    stdin: str | None = Field(default=None, description="A file the program reads from its standard input.")
+    answer: str | None = Field(default=None, min_length=1, description="What a line with a right answer looks like.")
+    exit_codes: list[int] | None = Field(
+        default=None, min_length=1, description="Exit codes of a run that has answered."
+    )
+    verifier: list[str] | None = Field(default=None, min_length=1, description="A command that checks an answer.")
+    verifier_timeout: Duration = Field(default=60.0, gt=0, description="How long the verifier may take.")
+    tolerance: float = Field(
+        default=1e-6, ge=0, description="By which share numbers may differ and be the same answer."
+    )
+    compare_answers: bool = Field(default=True, description="Stop if two configurations contradict each other.")
+    time: Literal["measured", "reported"] = Field(default="measured", description="Which time counts.")
+    clock: Literal["cpu", "wall"] = Field(default="cpu", description="On which clock runs are capped and measured.")
+    ceiling: Duration | None = Field(default=None, gt=0, description="No run is given more time than this.")
+    wall_factor: float = Field(default=5.0, ge=1, description="Wall-clock guard, as a multiple of the captime.")
+    memory: Size | None = Field(default=None, description="Memory of the whole process tree.")
+    output_limit: Size = Field(default=1 << 30, description="How much a run may print.")
+    disk_limit: Size | None = Field(default=None, description="How much a run may write into its own directory.")
+    processes: PositiveInt | None = Field(default=None, description="How many processes a run may have at once.")
+    directory: str | None = Field(default=None, description="Where runs take place.")
+    environment: Environment = Field(
+        default_factory=Environment, description="What the program sees of the environment."
+    )
+    repeatable: Literal["auto"] | bool = Field(default="auto", description="Whether the same seed gives the same run.")
+
+
+class Instances(Section):
+    """Where instances come from, and in which order they are met."""
+
+    files: str | Texts | None = Field(default=None, description="Patterns of file names.")
+    list: str | None = Field(default=None, description="A file with one path per line.")
+    csv: str | None = Field(default=None, description="A table with a column 'instance', perhaps 'answer' and 'group'.")
+    values: Values | None = Field(default=None, min_length=1, description="Instances that are not files.")
+    generator: Texts | None = Field(default=None, min_length=1, description="A command that makes instance {k}.")
+    first: int = Field(default=0, ge=0, description="The first {k} of the generator.")
+    suffix: str = Field(default="", description="How names of generated files end.")
+    folder: str | None = Field(default=None, description="Where generated files are kept.")
+    timeout: Duration = Field(default=60.0, gt=0, description="How long making one instance may take.")
+    sampling: Literal["shuffle", "given", "replace"] = Field(default="shuffle", description="In which order.")
+    allow_duplicates: bool = Field(default=False, description="Whether two instances may hold the same.")
+    answers: str | None = Field(default=None, description="A CSV file of known answers.")
+
+
+class Stop(Section):
+    """When to stop; whichever comes first."""
+
+    epsilon: float = Field(default=0.1, ge=0, lt=1, description="The goal: within this of the best.")
+    cpu: Duration | None = Field(default=None, gt=0, description="CPU time of the whole campaign.")
+    wall: Duration | None = Field(default=None, gt=0, description="Wall-clock time from now.")
+    until: Moment | None = Field(default=None, description="A time of day.")
+
+
+class Wishes(Section):
+    """The whole file."""
+
+    utility: str = Field(description="What an answer is worth.")
+    delta: float = Field(default=0.1, gt=0, lt=1, description="Allowed probability of a wrong certificate.")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Key of everything that is drawn at random.")
+    procedure: str = Field(default="race", description="Who decides what to run next.")
+    options: dict[str, Any] = Field(default={}, description="Options of the procedure.")
+    captime_first: Duration = Field(
+        default=1.0, gt=0, description="The captime everyone starts with, where captimes rise."
+    )
+    jobs: PositiveInt | Literal["auto"] = Field(default="auto", description="How many runs go on at once.")
+    oversubscribe: bool = Field(default=False, description="Allow more jobs than cores.")
+    order: Literal["arrival", "fixed"] = Field(default="arrival", description="In which order outcomes are told.")
+    window: PositiveInt = Field(default=8, description="How many runs are open at once if the order is fixed.")
+    isolation: Literal["cgroup2", "pidns", "subreaper", "posix"] | None = Field(
+        default=None, description="How runs are kept together."
+    )
+    ledger: str | None = Field(default=None, description="The file in which every run is recorded.")
+    target: Target = Field(description="The program.")
+    configurations: dict[str, Any] | list[dict[str, Any]] = Field(description="The candidates.")
+    instances: Instances = Field(description="What is to be solved.")
+    stop: Stop = Field(default_factory=Stop, description="When to stop.")

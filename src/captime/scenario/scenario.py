@@ -1,0 +1,218 @@
+"""A scenario that has been read and checked: from it follow the parts of a campaign, and what its answer depends on."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import version
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from captime.errors import ScenarioError
+from captime.ledger.rows import ConfigRow
+from captime.procedures import PROCEDURES, Problem
+from captime.procedures.options import build_procedure, option_types
+from captime.programs import CommandProgram, Configuration, FunctionProgram
+from captime.scenario.complaints import Place
+from captime.scenario.configurations import configurations_of
+from captime.scenario.identity import scenario_hash
+from captime.scenario.instances import stream_of
+from captime.scenario.machine import allowed_cores
+from captime.scenario.models import Wishes
+from captime.scenario.parts import Parts, StopWishes
+from captime.scenario.targets import conditions_of, program_of
+from captime.streams import FiniteStream, GeneratedStream
+from captime.utilities import Utility, parse_utility
+
+LEDGER_SUFFIX = ".ledger"
+"""How the names of ledgers end that stand beside their scenario."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the user wrote, and where.
+
+    Attributes:
+        wishes: The fields.
+        folder: Relative names are seen from here.
+        place: The file, for messages.
+        stem: The file's name without its ending; names made from it stand beside it.
+        function: A Python function in place of `[target]`, for library calls.
+        values: Python objects in place of `[instances]`, likewise.
+        known: Names of the instances of a stream begun earlier, in its order. They keep their positions and new ones
+            follow, so that a campaign can go on with more instances; see `identity.grown`.
+    """
+
+    wishes: Wishes
+    folder: Path
+    place: Place
+    stem: str = "scenario"
+    function: Callable[..., Any] | None = None
+    values: Sequence[Any] | None = None
+    known: Sequence[str] = ()
+
+    @cached_property
+    def utility(self) -> Utility:
+        """What an answer is worth."""
+        try:
+            return parse_utility(self.wishes.utility)
+        except ScenarioError as error:
+            raise ScenarioError(f"{self.place('utility')}: {error}") from None
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The candidates, in the order of the file."""
+        return tuple(configurations_of(self.wishes.configurations, self.folder, self.place))
+
+    @cached_property
+    def stream(self) -> FiniteStream | GeneratedStream:
+        """The instances, in an order that is fixed from now on."""
+        conditions = conditions_of(self.wishes.target, self.folder, self.place)
+        return stream_of(
+            self.wishes.instances,
+            self.place,
+            self.folder,
+            seed=self.wishes.seed,
+            environment=conditions.environment,
+            generated=self.folder / f"{self.stem}.instances",
+            given=self.values,
+            known=self.known,
+        )
+
+    @cached_property
+    def program(self) -> CommandProgram | FunctionProgram:
+        """The program, its files found and hashed."""
+        return program_of(
+            self.wishes.target, self.stream, self.configurations, self.folder, self.place, function=self.function
+        )
+
+    @property
+    def ledger(self) -> Path:
+        """The file that records the runs, if nobody names another."""
+        named = self.wishes.ledger
+        return self.folder / (f"{self.stem}{LEDGER_SUFFIX}" if named is None else named)
+
+    @property
+    def problem(self) -> Problem:
+        """The question as procedures see it: indices and wishes."""
+        wishes = self.wishes
+        return Problem(
+            n_configs=len(self.configurations),
+            utility=self.utility,
+            delta=wishes.delta,
+            epsilon=wishes.stop.epsilon,
+            captime_first=wishes.captime_first,
+            captime_limit=inf if wishes.target.ceiling is None else wishes.target.ceiling,
+            n_instances=self.stream.length,
+            seed=wishes.seed,
+        )
+
+    @property
+    def jobs(self) -> int:
+        """How many runs go on at once."""
+        jobs, cores = self.wishes.jobs, allowed_cores()
+        if jobs == "auto":
+            return cores
+        if jobs > cores and not self.wishes.oversubscribe:
+            raise ScenarioError(
+                f"{self.place('jobs')} is {jobs}, but there are {cores} cores; more runs than cores disturb each "
+                "other's times. Ask for fewer, or say oversubscribe = true and the certificate will mention it"
+            )
+        return jobs
+
+    def canonical(self) -> dict[str, Any]:
+        """Everything that the answer depends on, in words that JSON knows; the names are the file's."""
+        wishes, target = self.wishes, self.wishes.target
+        asked = target.model_dump(exclude={"environment", "clock", "compare_answers", "kind"})
+        return {
+            "captime": version("captime"),
+            "utility": str(self.utility),
+            "delta": wishes.delta,
+            "seed": wishes.seed,
+            "clock": target.clock,
+            "captime_first": wishes.captime_first,
+            "procedure": wishes.procedure,
+            "options": dict(wishes.options),
+            "order": wishes.order,
+            "window": wishes.window if wishes.order == "fixed" else None,
+            "target": {
+                **asked,
+                "function": target.function if self.function is None else self.program.describe()["function"],
+                "environment": {
+                    "inherit": target.environment.inherit,
+                    # Values may be secrets: a change is to be noticed, not to be read.
+                    "set": {name: _hidden(value) for name, value in sorted(target.environment.set.items())},
+                },
+                "repeatable": self.program.repeatable,
+                "programs": self.program.programs(),
+            },
+            "configurations": {"list": [each.describe() for each in self.configurations]},
+            "instances": self.stream.describe(),
+        }
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the canonical form."""
+        return scenario_hash(self.canonical())
+
+    def check(self) -> None:
+        """Refuse what cannot work, before anything is run; `build` does it too."""
+        self.build()
+
+    def build(self) -> Parts:
+        """The parts of a campaign; wrong wishes are refused here at the latest."""
+        wishes, target = self.wishes, self.wishes.target
+        self._check_procedure()
+        if isinstance(self.stream, GeneratedStream):
+            self.stream.folder.mkdir(parents=True, exist_ok=True)
+        rows = [
+            ConfigRow(index, each.name, {key: value for key, value in each.describe().items() if key != "name"})
+            for index, each in enumerate(self.configurations)
+        ]
+        return Parts(
+            program=self.program,
+            stream=self.stream,
+            configurations=self.configurations,
+            config_rows=tuple(rows),
+            problem=self.problem,
+            utility=self.utility,
+            procedure_name=wishes.procedure,
+            options=dict(wishes.options),
+            check_repeatability=target.repeatable == "auto",
+            compare_answers=target.compare_answers,
+            tolerance=target.tolerance,
+            clock=target.clock,
+            jobs=self.jobs,
+            order=wishes.order,
+            window=wishes.window,
+            isolation=wishes.isolation,
+            oversubscribe=wishes.oversubscribe,
+            stop=StopWishes(wishes.stop.epsilon, wishes.stop.cpu, wishes.stop.wall, wishes.stop.until),
+            ledger=self.ledger,
+            identity=self.canonical(),
+        )
+
+    def _check_procedure(self) -> None:
+        name, options = self.wishes.procedure, self.wishes.options
+        if name not in PROCEDURES:
+            raise ScenarioError(f"{self.place('procedure')} is {name!r}{_instead(name, PROCEDURES)}")
+        for option in options:
+            known = option_types(PROCEDURES[name])
+            if option not in known:
+                raise ScenarioError(f"{self.place('options', option)} is no option of {name}{_instead(option, known)}")
+            if not isinstance(options[option], str | int | float):
+                raise ScenarioError(
+                    f"{self.place('options', option)} is {options[option]!r}; expected a number, a text, true or false"
+                )
+        build_procedure(name, PROCEDURES, self.problem, options)
+
+
+def _instead(name: str, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known) or 'none'}"
+
+
+def _hidden(value: str) -> str:
+    return hashlib.sha256(value.encode("utf-8", "surrogateescape")).hexdigest()

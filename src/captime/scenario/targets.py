@@ -1,0 +1,158 @@
+"""From `[target]` to the program whose runs are made and judged."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from captime.errors import ScenarioError
+from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
+from captime.programs.command import Success
+from captime.programs.settings import Style, Worded
+from captime.programs.wrappers import WRAPPERS
+from captime.scenario.complaints import Place
+from captime.scenario.models import Target
+from captime.streams import FiniteStream, GeneratedStream
+
+_SECTION = "target"
+_OF_COMMANDS = (
+    "command",
+    "wrapper",
+    "settings_style",
+    "switches",
+    "stdin",
+    "answer",
+    "exit_codes",
+    "verifier",
+    "verifier_timeout",
+)
+
+
+def conditions_of(target: Target, folder: Path, place: Place) -> Conditions:
+    """Limits and surroundings of every run."""
+    directory = None
+    if target.directory is not None:
+        directory = str((folder / target.directory).absolute())
+        if not Path(directory).is_dir():
+            raise ScenarioError(
+                f"{place(_SECTION, 'directory')} is {target.directory!r}, which is no folder; make it, or leave the "
+                "field out and every run gets a fresh one"
+            )
+    return Conditions(
+        clock=target.clock,
+        memory=target.memory,
+        output=target.output_limit,
+        disk=target.disk_limit,
+        processes=target.processes,
+        directory=directory,
+        environment=environment_of(target.environment.inherit, target.environment.set),
+        wall_factor=target.wall_factor,
+    )
+
+
+def program_of(
+    target: Target,
+    stream: FiniteStream | GeneratedStream,
+    configurations: Sequence[Configuration],
+    folder: Path,
+    place: Place,
+    *,
+    function: Callable[..., Any] | None = None,
+    settings: Worded | None = None,
+) -> CommandProgram | FunctionProgram:
+    """The program that a scenario describes.
+
+    Args:
+        target: The section.
+        stream: The instances.
+        configurations: The candidates, by index.
+        folder: Relative names are seen from here.
+        place: The file, for messages.
+        function: A Python function in place of what the section says, for library calls.
+        settings: How settings are written where the command says `{settings}`, if something else knows better than the
+            section, such as a parameter space.
+    """
+    conditions = conditions_of(target, folder, place)
+    repeatable = None if target.repeatable == "auto" else target.repeatable
+    if function is not None or target.function is not None or target.kind == "function":
+        _check_function(target, place, given=function is not None)
+        return FunctionProgram(
+            stream,
+            configurations,
+            function or str(target.function),
+            folder=folder,
+            conditions=conditions,
+            time=target.time,
+            tolerance=target.tolerance,
+            repeatable=repeatable,
+        )
+    wrapper = None if target.wrapper is None else WRAPPERS[target.wrapper]
+    _check_command(target, stream, configurations, place)
+    if settings is None and (target.settings_style is not None or target.switches):
+        usual = Style() if wrapper is None else wrapper.style
+        words = usual.words if target.settings_style is None else tuple(target.settings_style)
+        settings = Style(words, target.switches, usual.text)
+    return CommandProgram(
+        stream,
+        configurations,
+        target.command,
+        folder=folder,
+        conditions=conditions,
+        success=_success_of(target),
+        wrapper=wrapper,
+        settings=settings,
+        stdin=target.stdin,
+        repeatable=repeatable,
+    )
+
+
+def _success_of(target: Target) -> Success:
+    return Success(
+        answer=target.answer,
+        exit_codes=None if target.exit_codes is None else tuple(target.exit_codes),
+        verifier=None if target.verifier is None else tuple(target.verifier),
+        verifier_timeout=target.verifier_timeout,
+        time=target.time,
+        tolerance=target.tolerance,
+    )
+
+
+def _check_function(target: Target, place: Place, *, given: bool) -> None:
+    if target.function is None and not given:
+        raise ScenarioError(
+            f"{place(_SECTION, 'function')} is missing, but kind is 'function'; write module:function, such as "
+            "solver:solve"
+        )
+    for field in _OF_COMMANDS:
+        if field in target.model_fields_set:
+            raise ScenarioError(f"{place(_SECTION, field)} means nothing for a function; leave it out")
+    if target.kind == "command":
+        raise ScenarioError(f"{place(_SECTION, 'kind')} is 'command', but a function is given; leave one of them out")
+
+
+def _check_command(
+    target: Target, stream: FiniteStream | GeneratedStream, configurations: Sequence[Configuration], place: Place
+) -> None:
+    if target.command is None and any(each.command is None for each in configurations):
+        raise ScenarioError(
+            f"{place(_SECTION, 'command')} is missing; write the command as a list, one word per argument, such as "
+            '["minisat", "-rnd-seed={seed}", "{instance}"]. A Python function is function = "module:function"'
+        )
+    if target.time == "reported" and target.wrapper is None:
+        raise ScenarioError(
+            f"{place(_SECTION, 'time')} is 'reported', but a plain command reports no time; name its wrapper, or leave "
+            "the field out and the measured time counts"
+        )
+    if target.stdin is not None and "{" in target.stdin and target.stdin != "{instance}":
+        raise ScenarioError(f"{place(_SECTION, 'stdin')} is {target.stdin!r}; expected '{{instance}}' or a file's name")
+    style = target.settings_style
+    if style is not None and not any("{value}" in word for word in style):
+        raise ScenarioError(f"{place(_SECTION, 'settings_style')} is {style}; expected {{value}} somewhere in it")
+    if (
+        stream.has_answers
+        and target.wrapper is None
+        and any((each.answer or target.answer) is None for each in configurations)
+    ):
+        raise ScenarioError(
+            f"{place(_SECTION, 'answer')} is missing, but right answers are known; say what an answer looks like in "
+            "the output, or they cannot be compared"
+        )

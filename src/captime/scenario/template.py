@@ -1,0 +1,82 @@
+"""The scenario that `captime init` writes: every field once, with a word about it; what is optional is behind a #."""
+
+TEMPLATE = """\
+# A captime scenario: which configuration of a program is worth most, and how sure can one be?
+# Fill in what is not behind a #; everything else has a default, which is shown. Check it with `captime doctor`, start
+# it with `captime run`. Times: 90s, 10m, 2h, 1d. Sizes: 500MB, 2GB. Files are seen from the folder of this one.
+
+utility = "log-laplace(60, 1)"    # what an answer is worth: half as much after a minute; see `captime utility`
+delta = 0.1                       # the certificate may be wrong with this probability
+# seed = 0                        # key of everything that is drawn at random
+# jobs = "auto"                   # runs at once; "auto": one per core
+# oversubscribe = false           # allow more jobs than cores, which disturbs measuring
+# procedure = "race"              # who decides what to run next; see `captime list`
+# captime_first = "1s"            # for procedures that raise captimes: where they start
+# order = "arrival"               # "fixed": the same outcomes give the same answer, whatever the timing
+# window = 8                      # with order = "fixed": how many runs are open at once
+# ledger = "scenario.ledger"      # every run is recorded here
+# isolation = "subreaper"         # cgroup2, pidns, subreaper or posix; left out: the best that works here
+
+# [options]                       # options of the procedure, such as
+# boost = 1.25
+
+[target]                          # the program. {seed}, {instance}, {output}, {scratch}, {config}, {here}, {captime},
+                                  # {settings} and every setting by its name are filled in word by word; no shell
+command = ["minisat", "-rnd-seed={seed}", "-var-decay={var_decay}", "{instance}"]
+answer = "^(SATISFIABLE|UNSATISFIABLE)"    # a line of the output of every run that has answered
+exit_codes = [10, 20]                      # its exit codes
+# kind = "command"                # or "function", with
+# function = "solver:solve"       # the function solve(settings, instance, seed) in solver.py
+# wrapper = "aclib1"              # or aclib2, irace, smac3: the command is a wrapper made for another configurator
+# settings_style = ["-{name}", "{value}"]  # how {settings} writes each of them
+# switches = { decay = "--decay=" }        # or what it writes before the value of single ones
+# stdin = "{instance}"            # what the program reads from its standard input
+# verifier = ["./check", "{instance}", "{stdout}"]  # exit code 0: the answer is right, 1: it is wrong
+# verifier_timeout = "1m"
+# tolerance = 1e-6                # by which share two numbers may differ and still be the same answer
+# compare_answers = true          # stop if two configurations contradict each other
+# time = "measured"               # or "reported": what a wrapper tells counts
+# clock = "cpu"                   # or "wall"
+# ceiling = "1h"                  # no run is given more time; left out: as long as an answer is worth anything
+# wall_factor = 5                 # a run that sleeps is stopped after so many times its captime on the wall clock
+# memory = "2GB"                  # of a run, with all its processes; left out: no limit
+# output_limit = "1GiB"           # what a run may print
+# disk_limit = "10GB"             # what a run may write into its own directory; left out: no limit
+# processes = 100                 # how many processes a run may have; left out: no limit
+# directory = "."                 # where runs take place; left out: a fresh directory each
+# repeatable = "auto"             # whether the same seed gives the same run; "auto": if the command takes {seed}
+
+# [target.environment]
+# inherit = ["PATH", "HOME"]      # left out: the usual few; ["*"] for all
+# set = { OMP_NUM_THREADS = "1" }
+
+[configurations]                  # the candidates: a name and settings each; or file = "configs.csv"
+default = { var_decay = 0.95 }
+patient = { var_decay = 0.999 }
+# another = { command = ["glucose", "{instance}"] }    # a program of its own is a configuration too
+
+[instances]                       # exactly one of files, list, csv, values, generator
+files = "instances/*.cnf"         # one pattern or a list of them
+# list = "instances.txt"          # one path per line
+# csv = "instances.csv"           # a column "instance", perhaps "answer" and "group"
+# values = [1, 2, 3]              # instances that are not files
+# generator = ["./make", "--seed", "{k}"]  # makes instance {k} on its standard output, or in the file {output}
+# first = 0                       # for a generator: the first {k}
+# suffix = ".cnf"                 # for a generator: how names of files end
+# folder = "scenario.instances"   # for a generator: where its files are kept
+# timeout = "1m"                  # for a generator: how long it may take
+# sampling = "shuffle"            # "given": as listed; "replace": with replacement, "best" is then among these
+# allow_duplicates = false        # whether two files may hold the same
+# answers = "answers.csv"         # known answers, in columns "instance" and "answer"
+
+[stop]                            # whichever comes first
+epsilon = 0.1                     # the goal: within this of the best
+cpu = "10m"                       # CPU time in all; left out: no limit
+# wall = "1h"                     # wall-clock time; left out: no limit
+# until = "18:30"                 # a time of day; left out: none
+"""
+
+
+def template() -> str:
+    """The text of a new scenario file."""
+    return TEMPLATE

@@ -1,0 +1,71 @@
+"""Times and sizes as people write them in a scenario: `10m` is ten minutes, `2GB` are two billion bytes."""
+
+import math
+import re
+from datetime import datetime, time
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from captime.errors import UtilityError
+from captime.utilities.durations import parse_duration
+
+_MINUTES = re.compile(r"(.*[0-9.])\s*m")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]*)")
+_UNITS = {
+    "": 1,
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", start=1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", start=1)},
+}
+
+
+def seconds_of(value: Any) -> float:
+    """Seconds from a number or a text; `m` means minutes here, because nothing shorter or longer could be meant.
+
+    >>> seconds_of("10m"), seconds_of("90s"), seconds_of(2)
+    (600.0, 90.0, 2.0)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise PydanticCustomError("duration", "expected a time such as 90s, 10m, 2h or 1d, or a number of seconds")
+    if not isinstance(value, str):
+        if not 0 <= value < math.inf:
+            raise PydanticCustomError("duration", "expected a finite number of seconds, 0 or more")
+        return float(value)
+    value = value.strip()
+    minutes = _MINUTES.fullmatch(value)
+    try:
+        return parse_duration(f"{minutes.group(1)}min" if minutes else value, "it")
+    except UtilityError as error:
+        problem = str(error).removeprefix(f"it is {value!r}").lstrip(",: ")
+        raise PydanticCustomError("duration", "{problem}", {"problem": problem}) from None
+
+
+def bytes_of(value: Any) -> int:
+    """Bytes from a number or a text.
+
+    >>> bytes_of("2GB"), bytes_of("1 KiB"), bytes_of(5)
+    (2000000000, 1024, 5)
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None or found.group(2).lower() not in _UNITS:
+        raise PydanticCustomError("size", "expected a size such as 500MB, 2GB or 4GiB, or a number of bytes")
+    return max(1, int(float(found.group(1)) * _UNITS[found.group(2).lower()]))
+
+
+def time_of_day(value: Any) -> time | datetime:
+    """A moment: `18:30`, or a date and time as TOML knows them."""
+    if isinstance(value, time | datetime):
+        return value
+    try:
+        return time.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise PydanticCustomError("moment", "expected a time of day such as '18:30'") from None
+
+
+Duration = Annotated[float, BeforeValidator(seconds_of)]
+Size = Annotated[int, BeforeValidator(bytes_of)]
+Moment = Annotated[time | datetime, BeforeValidator(time_of_day)]
