@@ -6,15 +6,18 @@ from pathlib import Path
 import pytest
 
 from captime.errors import ScenarioError
-from captime.instances import INSTANCES, generate, script
+from captime.instances import INSTANCES, colouring, fuzz, generate, quasigroup, script
 from captime.instances.__main__ import main
-from captime.instances.colouring import draw
 
 each_family = pytest.mark.parametrize("name", INSTANCES)
 each_formula = pytest.mark.parametrize("name", [name for name, made in INSTANCES.items() if made.SUFFIX == ".cnf"])
-# Smaller than the defaults, so that the tests stay quick.
+# Of seed 7 at the defaults: a change of bytes changes every campaign that names an instance by its seed.
 FINGERPRINTS = {
+    "auction": "2cd84e1b93c2c8cf",
+    "cascade": "f47b089141d6d17e",
     "colouring": "fd2b04cb10f68d7d",
+    "fuzz": "520ac5a1333d5f51",
+    "quasigroup": "be8d1b0cd2150bdd",
 }
 
 
@@ -107,7 +110,7 @@ def test_an_unknown_family_is_refused_with_the_known_ones(capsys: pytest.Capture
 def test_the_planted_colouring_satisfies_its_formula() -> None:
     """Sizes as stated, every edge between different colours, and the planted colouring is a model."""
     for seed in range(20):
-        colours, edges = draw(seed, (80, 200), 2.3)
+        colours, edges = colouring.draw(seed, (80, 200), 2.3)
         assert 80 <= len(colours) <= 200
         assert len(set(edges)) == len(edges) == round(2.3 * len(colours))
         assert all(colours[one] != colours[other] for one, other in edges)
@@ -118,3 +121,62 @@ def test_the_planted_colouring_satisfies_its_formula() -> None:
         one, other = edges[0]
         colours[one] = colours[other]
         assert not satisfied(clauses, {3 * node + colour + 1 for node, colour in enumerate(colours)})
+
+
+def test_a_latin_square_is_latin_and_its_erased_cells_can_be_filled_in_as_they_were() -> None:
+    """Rows and columns hold every symbol once, holes as many as stated, and the erased symbols are a model."""
+    for seed in range(5):
+        square, erased = quasigroup.draw(seed, (10, 14), 0.42)
+        order = len(square)
+        assert 10 <= order <= 14
+        assert all(sorted(row) == list(range(order)) for row in square)
+        assert all(sorted(column) == list(range(order)) for column in zip(*square, strict=True))
+        assert len(erased) == order * round(0.42 * order)
+        number = quasigroup.numbering(square, erased)
+        variables, clauses = clauses_of(generate("quasigroup", seed, size=(10, 14)))
+        assert variables == len(number)
+        true = {number[row, column, square[row][column]] for row, column in erased}
+        assert satisfied(clauses, true)
+        assert not satisfied(clauses, true - {min(true)})
+
+
+def test_latin_squares_are_not_all_the_cyclic_one() -> None:
+    """Shuffling leaves the group table: some two rows no longer differ by one shift of the symbols' cycle."""
+    square, _ = quasigroup.draw(1, (12, 12), 0.4)
+    first = {symbol: column for column, symbol in enumerate(square[0])}
+    cycles = set()
+    for row in square[1:]:
+        length, column = 0, 0
+        while True:
+            column, length = first[row[column]], length + 1
+            if column == 0:
+                break
+        cycles.add(length)
+    # In a cyclic square of order 12 every such cycle has a length that divides 12.
+    assert any(12 % length for length in cycles)
+
+
+@pytest.mark.parametrize("odd", [True, False])
+@pytest.mark.parametrize("length", [2, 3, 4])
+def test_a_parity_is_its_clauses(length: int, *, odd: bool) -> None:
+    """Over all assignments, the clauses hold exactly where the number of true variables is odd (even)."""
+    clauses = fuzz.parity(list(range(1, length + 1)), odd=odd)
+    for bits in range(2**length):
+        true = {variable for variable in range(1, length + 1) if bits >> (variable - 1) & 1}
+        assert satisfied(clauses, true) == (len(true) % 2 == int(odd))
+
+
+def test_every_make_of_fuzzed_formula_occurs_with_the_size_it_states() -> None:
+    """All three makes within a few seeds; variables are the size times the make's factor; mixed lengths in layers."""
+    seen = set()
+    for seed in range(20):
+        text = generate("fuzz", seed, size=(100, 100))
+        make = text.splitlines()[0].rpartition(" ")[2]
+        variables, clauses = clauses_of(text)
+        seen.add(make)
+        assert variables == round(100 * fuzz.MAKES[make][1])
+        lengths = {len(clause) for clause in clauses}
+        assert lengths == {"threshold": {3}, "layers": {2, 3, 4, 5, 6}, "parities": {3, 4}}[make]
+        if make == "threshold":
+            assert 4.0 <= len(clauses) / variables <= 4.52
+    assert seen == set(fuzz.MAKES)

@@ -13,11 +13,15 @@ from pathlib import Path
 from types import ModuleType
 
 from captime.errors import ScenarioError
-from captime.instances import colouring
+from captime.instances import auction, cascade, colouring, fuzz, quasigroup
 from captime.instances.command import Option
 
 INSTANCES: dict[str, ModuleType] = {
+    "auction": auction,
+    "cascade": cascade,
     "colouring": colouring,
+    "fuzz": fuzz,
+    "quasigroup": quasigroup,
 }
 
 
