@@ -5,7 +5,7 @@ Certificates are valid at every moment, so nobody waits for stragglers in order 
 everything before anybody acts on it: what is written down is enough to walk the same way again (`walk_again`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from captime.certificate import Certificate
 from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
+from captime.ledger.rows import Asked, Event, Observed, Started
 from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
@@ -71,6 +72,7 @@ class LiveOutcome:
         seconds: CPU seconds per configuration, cancelled and lost attempts included.
         runs: Executions per configuration.
         samples: Prefix lengths per configuration, as far as every run of them is settled, skipped positions left out.
+        captimes: Captime in force per configuration, on its newest position.
         wall_seconds: How long it took by the executor's clock.
         trace: The story in CPU seconds.
         wall: Executor's clock at each decision of the story.
@@ -83,6 +85,7 @@ class LiveOutcome:
     seconds: FloatArray
     runs: IntArray
     samples: IntArray
+    captimes: FloatArray
     wall_seconds: float
     trace: Trace = field(repr=False)
     wall: FloatArray = field(repr=False)
@@ -141,7 +144,7 @@ def drive_parallel(
     return campaign.close(stopped)
 
 
-def _tell(procedure: Procedure, evidence: Evidence, outcomes: Sequence[RunOutcome], seen: Seen) -> IntArray:
+def tell_all(procedure: Procedure, evidence: Evidence, outcomes: Sequence[RunOutcome], seen: Seen) -> IntArray:
     """What became known, to the books and to the procedure; return those whose runs are no longer wanted."""
     changed = set(evidence.add(outcomes).tolist())
     changed |= {request.config for request, seconds in seen if evidence.seen(request, seconds)}
@@ -149,50 +152,32 @@ def _tell(procedure: Procedure, evidence: Evidence, outcomes: Sequence[RunOutcom
     return evidence.retire(procedure.candidates)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The procedure was asked."""
-
-    slots: int
-    targets: Targets
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """Runs were started."""
-
-    requests: Sequence[RunRequest]
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """Runs came back or were seen unfinished."""
-
-    outcomes: Sequence[RunOutcome]
-    seen: Seen
-
-
-def walk_again(procedure: Procedure, evidence: Evidence, story: Iterable[Asked | Started | Observed]) -> None:
+def walk_again(procedure: Procedure, evidence: Evidence, story: Iterable[Event]) -> Iterator[Event]:
     """Bring a new procedure and new books to where a journal ends, and check that they take the same decisions.
 
     Args:
         procedure: Made as the first one was.
         evidence: Likewise.
-        story: What the journal was told, in order.
+        story: What was written down, in order.
+
+    Yields:
+        What is not for this loop to understand, at the place where it happened.
     """
-    for number, step in enumerate(story):
-        match step:
-            case Asked(slots, targets):
+    for event in story:
+        match event:
+            case Asked(sequence, slots, targets):
                 wanted = procedure.ask(slots)
                 if not _same(wanted, targets):
-                    raise ReplayDiverged(f"entry {number}: {targets} was wanted then, and now it is {wanted}")
+                    raise ReplayDiverged(f"entry {sequence}: {targets} was wanted then, and now it is {wanted}")
                 evidence.aim(wanted)
-            case Started(requests):
+            case Started(sequence, requests, _):
                 taken = evidence.take(len(requests))
                 if taken != list(requests):
-                    raise ReplayDiverged(f"entry {number}: {requests} were started then, and now it would be {taken}")
-            case Observed(outcomes, seen):
-                _tell(procedure, evidence, outcomes, seen)
+                    raise ReplayDiverged(f"entry {sequence}: {requests} were started then, and now it would be {taken}")
+            case Observed(_, outcomes, seen):
+                tell_all(procedure, evidence, outcomes, seen)
+            case _:
+                yield event
 
 
 def _same(one: Targets, other: Targets) -> bool:
@@ -246,7 +231,7 @@ class _Campaign:
         before = self._procedure.rounds
         if outcomes or seen:
             self._journal.observed(outcomes, seen)
-        executor.cancel(_tell(self._procedure, self._evidence, outcomes, seen))
+        executor.cancel(tell_all(self._procedure, self._evidence, outcomes, seen))
         if self._procedure.rounds > before:
             self._write_down()
 
@@ -294,6 +279,7 @@ class _Campaign:
             seconds=tally.seconds.copy(),
             runs=tally.runs.copy(),
             samples=np.maximum(tally.settled - tally.skipped, 0),
+            captimes=procedure.plan.captime(tally.level, np.maximum(tally.n, 1) - 1),
             wall_seconds=executor.now,
             trace=self._trace,
             wall=np.array(self._wall),

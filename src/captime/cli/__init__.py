@@ -1,6 +1,8 @@
 """The command line: words and exit codes. One file per command; this door registers them and ends the process.
 
-Exit codes: 0 goal reached, 1 our bug, 2 your words (usage, input), 3 stopped early with a valid certificate.
+Exit codes: 0 goal reached, 1 our bug, 2 your words (usage, input), 3 stopped early with a valid certificate or the
+scenario is another one than the ledger's, 4 the ledger is in use, 5 it is damaged, 6 the disk, 7 your program; 130 and
+143 ended by a signal, with the certificate printed.
 """
 
 import sys
@@ -9,9 +11,29 @@ import typer
 
 from captime.cli.demo import demo_command
 from captime.cli.listing import list_command
+from captime.cli.measure import measure_command
+from captime.cli.run import run_command
 from captime.cli.simulate import simulate_command
 from captime.cli.utility import utility_command
-from captime.errors import CaptimeError, InvariantViolated
+from captime.errors import (
+    CaptimeError,
+    InvariantViolated,
+    LedgerDamaged,
+    LedgerInUse,
+    ReplayDiverged,
+    ScenarioDiffers,
+    StorageTrouble,
+    TargetProgramError,
+)
+
+_CODES: tuple[tuple[type[CaptimeError], int], ...] = (
+    (ScenarioDiffers, 3),
+    (LedgerInUse, 4),
+    (LedgerDamaged, 5),
+    (StorageTrouble, 6),
+    (TargetProgramError, 7),
+)
+"""Who has to act decides the code; everything else on purpose is your words, 2."""
 
 app = typer.Typer(
     name="captime",
@@ -20,6 +42,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("run")(run_command)
+app.command("measure")(measure_command)
 app.command("simulate")(simulate_command)
 app.command("utility")(utility_command)
 app.command("list")(list_command)
@@ -46,12 +70,16 @@ def main() -> None:
     try:
         # Typer ends the process itself: 0 or a command's own code, 2 for words it does not understand.
         app()
-    except InvariantViolated as error:
+    except (InvariantViolated, ReplayDiverged) as error:
         typer.echo(f"captime: {error}. This is a bug in captime; please report it.", err=True)
         sys.exit(1)
     except CaptimeError as error:
         typer.echo(f"captime: {error}", err=True)
-        sys.exit(2)
+        sys.exit(next((code for kind, code in _CODES if isinstance(error, kind)), 2))
+    except KeyboardInterrupt:
+        # The second Ctrl-C: whoever insists is not kept waiting. What was committed is in the ledger.
+        typer.echo("captime: interrupted", err=True)
+        sys.exit(130)
     except BrokenPipeError:
         # Somebody closed the pipe (`| head`): nothing to add, and nothing to complain about.
         sys.stderr.close()

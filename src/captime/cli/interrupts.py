@@ -1,24 +1,41 @@
 """Ctrl-C as a wish, not as an accident: the first one asks the loop to stop, the second one insists."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Asked:
+    """Whether somebody has asked to stop: call it.
+
+    Attributes:
+        signal: Number of the signal that did; None if nobody has.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def __call__(self) -> bool:
+        """True once somebody has."""
+        return self.signal is not None
+
 
 @contextmanager
-def asking_to_stop() -> Iterator[Callable[[], bool]]:
-    """While inside, the first Ctrl-C only makes the yielded function return True."""
-    asked = False
+def asking_to_stop() -> Iterator[Asked]:
+    """While inside, the first Ctrl-C (or SIGTERM, or a closed terminal) only makes the yielded function return True."""
+    asked = Asked()
 
     def note(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+        if asked.signal is not None:
             signal.default_int_handler(number, frame)
-        asked = True
+        asked.signal = number
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in _SIGNALS}
     try:
-        yield lambda: asked
+        yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

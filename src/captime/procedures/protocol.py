@@ -82,3 +82,12 @@ class LooksAhead(Protocol):
     def tell_ahead(self, outlook: Outlook) -> Progress | None:
         """Judge all rounds of the outlook, or None: too many at once, show fewer. One round is never too many."""
         ...
+
+
+@runtime_checkable
+class TakesNewGoals(Protocol):
+    """A procedure that can be asked for another epsilon on its way; everything it knows goes on to count."""
+
+    def retarget(self, epsilon: float) -> None:
+        """From now on this is the goal."""
+        ...

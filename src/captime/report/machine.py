@@ -1,27 +1,34 @@
 """A simulation as one JSON object: the same keys for every procedure."""
 
 import math
+from collections.abc import Sequence
 
+from captime.certificate import Certificate
 from captime.report.simulated import assumptions
 from captime.simulation import Simulation
+
+
+def certificate_json(held: Certificate, names: Sequence[str]) -> dict[str, object]:
+    """The statement itself."""
+    return {
+        "config": held.config,
+        "config_name": names[held.config],
+        "epsilon": held.epsilon,
+        "delta": held.delta,
+        "gamma": held.gamma,
+        "utility_low": held.utility_low,
+        "utility_high": held.utility_high,
+        "challenger": None if held.challenger is None else names[held.challenger],
+        "mode": held.mode,
+        "delta_shares": dict(held.shares),
+    }
 
 
 def as_json(result: Simulation) -> dict[str, object]:
     """Everything a program could want to know; infinity, which JSON lacks, becomes null."""
     held, outcome = result.certificate, result.outcome
     return {
-        "certificate": {
-            "config": held.config,
-            "config_name": result.config_name,
-            "epsilon": held.epsilon,
-            "delta": held.delta,
-            "gamma": held.gamma,
-            "utility_low": held.utility_low,
-            "utility_high": held.utility_high,
-            "challenger": None if held.challenger is None else result.table.configs[held.challenger],
-            "mode": held.mode,
-            "delta_shares": dict(held.shares),
-        },
+        "certificate": certificate_json(held, result.table.configs),
         "procedure": result.procedure,
         "options": {name: str(value) for name, value in result.options.items()},
         "bound": result.bound,

@@ -1,0 +1,46 @@
+"""What became of all the runs, counted: by verdict, by warning; and whether the measurements can be trusted."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from captime.runs import RunOutcome, Status
+
+# With a larger share of runs that had to wait for a core, the certificate says so in its first line.
+_DEGRADED = 0.01
+
+
+@dataclass(slots=True)
+class Census:
+    """Counts of outcomes.
+
+    Attributes:
+        verdicts: How often each verdict was given, by its word.
+        flags: How often each warning was given.
+        counted: Runs that count.
+        hosts: Where they ran.
+        lost_seconds: CPU seconds of runs that were lost.
+    """
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    counted: int = 0
+    hosts: Counter[str] = field(default_factory=Counter)
+    lost_seconds: float = 0.0
+
+    def take(self, outcomes: Sequence[RunOutcome]) -> None:
+        """Count these too."""
+        for outcome in outcomes:
+            self.verdicts[outcome.status.value if outcome.verdict is None else outcome.verdict.value] += 1
+            if outcome.status is Status.LOST:
+                self.lost_seconds += outcome.cost
+                continue
+            self.counted += 1
+            if outcome.measured is not None:
+                self.flags.update(outcome.measured.flags)
+                self.hosts[outcome.measured.host] += 1
+
+    @property
+    def degraded(self) -> bool:
+        """Whether so many runs had to wait for a core that times measured here are doubtful."""
+        return self.flags["contended"] > _DEGRADED * max(1, self.counted)

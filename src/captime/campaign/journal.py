@@ -1,0 +1,53 @@
+"""The ledger as the journal of the live loop: what happens is on disk before anybody acts on it."""
+
+from collections.abc import Callable, Sequence
+
+from captime.ledger import Ledger
+from captime.ledger.rows import SampleRow
+from captime.live import Seen
+from captime.runs import RunOutcome, RunRequest
+from captime.streams.protocol import InstanceStream
+from captime.targets import Targets
+
+Reader = Callable[[Sequence[RunOutcome]], None]
+
+
+class LedgerJournal:
+    """Writes everything down, then lets others look at what came back.
+
+    Args:
+        ledger: The one that is written to.
+        stream: Says which instance and which seed a position stands for.
+        readers: Are shown what came back, after it was written down; one of them may object by raising.
+        orders: Whether orders are written down too. Where decisions depend on outcomes alone, they need not be.
+    """
+
+    def __init__(
+        self, ledger: Ledger, stream: InstanceStream, readers: Sequence[Reader] = (), *, orders: bool = True
+    ) -> None:
+        self._ledger = ledger
+        self._stream = stream
+        self._readers = readers
+        self._orders = orders
+
+    def asked(self, slots: int, targets: Targets) -> None:
+        """See the protocol."""
+        if self._orders:
+            self._ledger.asked(slots, targets)
+
+    def started(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol. The instances and seeds of new positions are registered with them."""
+        positions = {request.instance for request in requests}
+        self._ledger.started(requests, {position: sample_at(self._stream, position) for position in positions})
+
+    def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
+        """See the protocol."""
+        self._ledger.observed(outcomes, seen)
+        for reader in self._readers:
+            reader(outcomes)
+
+
+def sample_at(stream: InstanceStream, position: int) -> SampleRow:
+    """What a position of the stream stands for, as the ledger remembers it."""
+    element = stream.at(position)
+    return SampleRow(position, element.instance.name, element.instance.digest, element.seed)

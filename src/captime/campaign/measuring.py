@@ -1,0 +1,111 @@
+"""Measuring a table: every configuration on every instance up to a captime, to be simulated on at will."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray
+from captime.campaign.question import Question
+from captime.campaign.result import CampaignResult
+from captime.campaign.run import MakeExecutor, Manner, run_campaign
+from captime.errors import ScenarioError
+from captime.ledger import LedgerReader
+from captime.ledger.reading import STATUSES, Columns
+from captime.live import Observer
+from captime.procedures.survey import Survey
+from captime.runs import Status
+from captime.sources import RuntimeTable
+
+
+def _never() -> bool:
+    return False
+
+
+def measure(
+    question: Question,
+    path: Path,
+    *,
+    captime: float,
+    instances: int | None = None,
+    manner: Manner | None = None,
+    observer: Observer | None = None,
+    interrupted: Callable[[], bool] = _never,
+    make_executor: MakeExecutor | None = None,
+) -> CampaignResult:
+    """Make all runs that are still missing in this ledger.
+
+    Args:
+        question: Program, instances and configurations; its procedure is not asked.
+        path: The ledger.
+        captime: For every run, in seconds.
+        instances: How many stream positions; needed where the stream has no end.
+        manner: How it is carried out.
+        observer: Called after every lap.
+        interrupted: Asked before every lap.
+        make_executor: Where runs happen.
+    """
+    if not (np.isfinite(captime) and captime > 0):
+        raise ScenarioError(f"the captime of the table is {captime!r}, but it has to be a positive number of seconds")
+    surveyed = replace(
+        question,
+        procedure="survey",
+        options={},
+        epsilon=0.0,
+        maker=partial(Survey, captime=captime, instances=instances),
+        identity={**question.identity, "procedure": "survey", "options": {"captime": captime, "instances": instances}},
+    )
+    return run_campaign(surveyed, path, manner, observer=observer, interrupted=interrupted, make_executor=make_executor)
+
+
+def table_of(path: Path, name: str, captime: float) -> RuntimeTable:
+    """What a ledger of a survey has measured, as a table: only positions on which nothing is missing.
+
+    A run that was cut is known as "at least the captime"; one that failed never finishes. A run that was given up by
+    the wall-clock guard or lost for good is known no better than that, and counts as never finishing; a note says how
+    many there are.
+    """
+    with LedgerReader(path) as reader:
+        configs = [config.name for config in reader.configs]
+        samples, columns = reader.sample_rows(), reader.outcomes()
+        clock = reader.scenario.get("clock", "cpu")
+    seconds, given_up = _seconds(columns, len(configs), captime)
+    whole = np.flatnonzero(~np.isnan(seconds).any(axis=0))
+    if len(whole) == 0:
+        raise ScenarioError(f"{path}: there is no instance yet on which every configuration was run; go on measuring")
+    named = {sample.position: sample.instance for sample in samples}
+    notes = [f"measured by captime measure; captime {captime:g} s on the {clock} clock"]
+    if given_up:
+        notes.append(f"{given_up} runs were given up by the wall-clock guard or lost; they count as never finishing")
+    if len(whole) < len(samples):
+        notes.append(f"{len(samples) - len(whole)} instances are left out because some of their runs are missing")
+    return RuntimeTable.build(
+        name,
+        configs,
+        [named[position] for position in whole.tolist()],
+        np.ascontiguousarray(seconds[:, whole]),
+        recorded_limit=captime,
+        notes=notes,
+    )
+
+
+def _seconds(columns: Columns, n_configs: int, captime: float) -> tuple[FloatArray, int]:
+    """Runtimes by configuration and position, not a number where nothing is known, and how many were given up."""
+    status, runtime = columns["status"], columns["runtime"]
+
+    def ended_as(wanted: Status) -> BoolArray:
+        found: BoolArray = (status == STATUSES.index(wanted)) & ~columns["orphan"]
+        return found
+
+    given_up = ended_as(Status.ABANDONED)
+    value = np.full(len(status), np.nan)
+    value[ended_as(Status.COMPLETED)] = np.minimum(runtime, captime)[ended_as(Status.COMPLETED)]
+    # A run that was stopped before its captime was interrupted, and is made again; it says nothing here.
+    value[ended_as(Status.CAPPED) & (runtime >= captime)] = captime
+    value[ended_as(Status.FAILED) | given_up] = np.inf
+    known = ~np.isnan(value)
+    seconds = np.full((n_configs, int(columns["position"].max(initial=-1)) + 1), np.nan)
+    seconds[columns["config"][known], columns["position"][known]] = value[known]
+    return seconds, int(np.count_nonzero(given_up))

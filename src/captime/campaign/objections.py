@@ -1,0 +1,124 @@
+"""Reasons to stop a campaign at once, whatever is certified: each looks at what came back and may object."""
+
+from collections.abc import Callable, Sequence
+
+from captime.errors import ScenarioDiffers, TargetProgramError
+from captime.ledger.rows import ConfigRow
+from captime.programs.answers import AnswerBook
+from captime.programs.judge import CHANGED, fatal
+from captime.programs.protocol import Program
+from captime.runs import RunOutcome, Status
+from captime.streams.protocol import InstanceStream
+
+Note = Callable[..., None]
+
+# So many runs, none of which came anywhere near an answer, and the program is taken to be unusable.
+_HOPELESS = 20
+
+
+class Objections:
+    """Looks at outcomes and objects by raising, after writing down why.
+
+    Args:
+        program: For the command line shown to people.
+        stream: Which instance a position stands for.
+        configs: Names of the configurations.
+        note: Writes an event down, as `note(kind, **facts)`.
+        book: Compares answers; None to go on although two configurations contradict each other.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        stream: InstanceStream,
+        configs: Sequence[ConfigRow],
+        note: Note,
+        book: AnswerBook | None,
+    ) -> None:
+        self._program = program
+        self._stream = stream
+        self._configs = configs
+        self._note = note
+        self._book = book
+        self._failures: list[RunOutcome] | None = []
+
+    def __call__(self, outcomes: Sequence[RunOutcome]) -> None:
+        """Look at what came back, which is written down already."""
+        for outcome in outcomes:
+            self._stop_at_once(outcome)
+            self._compare_answers(outcome)
+        self._lose_hope(outcomes)
+
+    def recall(self, outcomes: Sequence[RunOutcome]) -> None:
+        """These came back in an earlier life of the campaign: a contradiction among them is still one."""
+        for outcome in outcomes:
+            self._compare_answers(outcome)
+            if outcome.status is not Status.LOST:
+                self._failures = None
+
+    def _stop_at_once(self, outcome: RunOutcome) -> None:
+        why = fatal(outcome)
+        if why is None:
+            return
+        self._note("stopped", because=why)
+        if why.startswith(CHANGED):
+            path = why.removeprefix(CHANGED)
+            is_instance = path.startswith(self._stream.at(outcome.request.instance).instance.path or "\0")
+            if not is_instance:
+                raise ScenarioDiffers(
+                    f"{path} changed while the campaign was running. Runs made with it so far stand; the run under way "
+                    "does not count. Put the old program back to go on, or begin a new ledger with the new one"
+                )
+            raise TargetProgramError(
+                f"{path} changed or vanished while the campaign was running; the run under way does not count. "
+                "Put the instance back as it was to go on"
+            )
+        raise TargetProgramError(f"{why}. The command was: {self._command(outcome)}{_last_words(outcome)}")
+
+    def _compare_answers(self, outcome: RunOutcome) -> None:
+        """Two configurations that contradict each other: one of them is wrong, and nobody knows which."""
+        if self._book is None or outcome.status is not Status.COMPLETED or outcome.measured is None:
+            return
+        instance = self._stream.at(outcome.request.instance).instance.name
+        found = self._book.note(instance, outcome.request.config, outcome.measured.answer)
+        if found is None:
+            return
+        names = [self._configs[config].name for config in (found.first, found.second)]
+        self._note("conflict", instance=instance, configs=names)
+        raise TargetProgramError(
+            f"on instance {found.instance!r} {names[0]} answered {found.first_answer!r} and {names[1]} answered "
+            f"{found.second_answer!r}; one of them is wrong, so nothing is certified. Give the right answers "
+            "(instances.answers), a verifier (target.verifier), or leave the wrong configuration out"
+        )
+
+    def _lose_hope(self, outcomes: Sequence[RunOutcome]) -> None:
+        """A program that fails whatever it is given is not worth a night of runs."""
+        if self._failures is None:
+            return
+        for outcome in outcomes:
+            if outcome.status in (Status.COMPLETED, Status.CAPPED, Status.ABANDONED):
+                self._failures = None
+                return
+            if outcome.status is Status.FAILED:
+                self._failures.append(outcome)
+        if len(self._failures) >= _HOPELESS:
+            last = self._failures[-1]
+            self._note("stopped", because="every run failed")
+            raise TargetProgramError(
+                f"the first {len(self._failures)} runs all failed, the last one so: {last.detail or 'no answer'}. "
+                f"The command was: {self._command(last)}{_last_words(last)}. `captime doctor` looks into it"
+            )
+
+    def _command(self, outcome: RunOutcome) -> str:
+        element = self._stream.at(outcome.request.instance)
+        instance = element.instance.path or element.instance.name
+        words = self._program.command_line(outcome.request.config, instance, element.seed)
+        return " ".join(repr(word) if " " in word or not word else word for word in words)
+
+
+def _last_words(outcome: RunOutcome) -> str:
+    """What the program said last, if anything."""
+    measured = outcome.measured
+    said = b"" if measured is None else (measured.stderr_tail or measured.stdout_tail)
+    text = said.decode("utf-8", "replace").strip()
+    return f"; it said: {text[-400:]!r}" if text else ""

@@ -1,0 +1,76 @@
+"""What a campaign is asked: a program, instances, configurations, and what an answer is worth."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from captime.ledger.rows import ConfigRow
+from captime.procedures import PROCEDURES, Problem, Procedure
+from captime.procedures.options import build_procedure
+from captime.programs.answers import TOLERANCE
+from captime.programs.protocol import Program
+from captime.streams.protocol import InstanceStream
+from captime.utilities import Utility
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which configuration of this program is worth most on these instances?
+
+    Attributes:
+        program: How a run is made and judged.
+        stream: The instances, in an order that was fixed beforehand.
+        configs: The configurations, by index.
+        utility: What an answer is worth.
+        delta: Allowed probability of a wrong certificate.
+        epsilon: Goal; 0 for as long as one likes.
+        procedure: Who decides, by name.
+        options: Its options.
+        seed: Key of what is drawn at random.
+        captime_first: The captime everyone starts with, where captimes rise.
+        ceiling: No run gets more seconds than this.
+        clock: Which time counts: `cpu` or `wall`.
+        tolerance: By which share two numbers may differ and be the same answer.
+        maker: Makes who decides, where that is nobody with a name; `procedure` is then only what it is called.
+        identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
+    """
+
+    program: Program
+    stream: InstanceStream
+    configs: Sequence[ConfigRow]
+    utility: Utility
+    delta: float = 0.1
+    epsilon: float = 0.1
+    procedure: str = "race"
+    options: Mapping[str, object] = field(default_factory=dict)
+    seed: int = 0
+    captime_first: float = 1.0
+    ceiling: float = np.inf
+    clock: str = "cpu"
+    tolerance: float = TOLERANCE
+    maker: Callable[[Problem], Procedure] | None = None
+    identity: Mapping[str, object] = field(default_factory=dict)
+
+    def with_goal(self, epsilon: float | None) -> "Question":
+        """The same question, asked more or less precisely."""
+        return self if epsilon is None else replace(self, epsilon=epsilon)
+
+    def problem(self) -> Problem:
+        """The question as procedures see it: indices and wishes."""
+        return Problem(
+            n_configs=len(self.configs),
+            utility=self.utility,
+            delta=self.delta,
+            epsilon=self.epsilon,
+            captime_first=self.captime_first,
+            captime_limit=self.ceiling,
+            n_instances=self.stream.length,
+            seed=self.seed,
+        )
+
+    def build(self) -> Procedure:
+        """Who decides, with nothing known yet."""
+        if self.maker is not None:
+            return self.maker(self.problem())
+        return build_procedure(self.procedure, PROCEDURES, self.problem(), self.options)

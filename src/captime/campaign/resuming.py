@@ -1,0 +1,116 @@
+"""Going on where a ledger ends: nothing is stored but facts, so what was decided is decided again from them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from captime.campaign.census import Census
+from captime.campaign.objections import Objections
+from captime.campaign.remembering import Key, counts_for_good, key_of
+from captime.errors import ScenarioDiffers
+from captime.evidence import Evidence
+from captime.executors.losses import Losses
+from captime.ledger import Ledger
+from captime.ledger.crash_points import reached
+from captime.ledger.rows import Event, Noted, Observed, Started
+from captime.live import tell_all, walk_again
+from captime.procedures.protocol import Procedure, TakesNewGoals
+from captime.runs import RunOutcome, RunRequest, Status, Verdict
+
+_INTERRUPTED = "it was under way when the campaign was cut off"
+
+
+class Memory:
+    """What a ledger knows, collected while it is read once from beginning to end.
+
+    Args:
+        census: Counts what became of the runs.
+        objections: Has to know every answer.
+        losses: Has to know what was lost.
+
+    Attributes:
+        known: Outcomes that count for good, by run.
+        attempts: How often each run was tried.
+        open: Requests that were started and never heard of again.
+        events: How many there were.
+        goals: Other epsilons that were asked for on the way, in their order.
+    """
+
+    def __init__(self, census: Census, objections: Objections, losses: Losses) -> None:
+        self._census = census
+        self._objections = objections
+        self._losses = losses
+        self.known: dict[Key, RunOutcome] = {}
+        self.attempts: dict[tuple[int, int], int] = {}
+        self.open: dict[RunRequest, None] = {}
+        self.events = 0
+        self.goals: list[float] = []
+
+    def reading(self, story: Iterable[Event]) -> Iterator[Event]:
+        """Pass the story on, and take down what has to be remembered."""
+        for event in story:
+            self.events += 1
+            match event:
+                case Started(_, requests, _):
+                    for request in requests:
+                        self.attempts[request.config, request.instance] = request.attempt + 1
+                        self.open[request] = None
+                case Observed(_, outcomes, _):
+                    self._take(outcomes)
+                case Noted(_, "goal", facts):
+                    self.goals.append(float(str(facts["epsilon"])))
+            yield event
+
+    def _take(self, outcomes: Iterable[RunOutcome]) -> None:
+        # What answers no attempt that was under way is an orphan, and nobody counts it.
+        heard = [outcome for outcome in outcomes if outcome.request in self.open]
+        for outcome in heard:
+            del self.open[outcome.request]
+            if counts_for_good(outcome):
+                self.known[key_of(outcome.request)] = outcome
+            elif outcome.status is Status.LOST and outcome.detail != _INTERRUPTED:
+                self._losses.remember(outcome.request)
+        self._census.take(heard)
+        self._objections.recall(heard)
+
+    def cut_off(self, *, repeatable: bool) -> list[RunOutcome]:
+        """What is to be said of runs that were under way at the end: they are lost, through our own fault.
+
+        Args:
+            repeatable: Whether they may be tried again.
+        """
+        status = Status.LOST if repeatable else Status.ABANDONED
+        return [RunOutcome(request, status, 0.0, 0.0, _INTERRUPTED, Verdict.LOST) for request in self.open]
+
+
+def go_on(procedure: Procedure, evidence: Evidence, ledger: Ledger, memory: Memory, *, repeatable: bool) -> None:
+    """Bring a new procedure and new books to where the ledger ends; what was under way then is written off as lost."""
+    reached("recovery-started", "before")
+    for event in walk_again(procedure, evidence, memory.reading(ledger.replay())):
+        if isinstance(event, Noted) and event.kind == "goal":
+            set_goal(procedure, event.facts)
+    reached("recovery-started")
+    write_off(ledger, memory, repeatable=repeatable, tell=(procedure, evidence))
+
+
+def write_off(
+    ledger: Ledger, memory: Memory, *, repeatable: bool, tell: tuple[Procedure, Evidence] | None = None
+) -> None:
+    """Say of what was under way that it is lost."""
+    lost = memory.cut_off(repeatable=repeatable)
+    if not lost:
+        return
+    reached("recovery-half-done", "before")
+    ledger.observed(lost)
+    reached("recovery-half-done")
+    memory.open.clear()
+    if tell is not None:
+        tell_all(*tell, lost, ())
+
+
+def set_goal(procedure: Procedure, facts: Mapping[str, object]) -> None:
+    """From here on another epsilon is asked for."""
+    if not isinstance(procedure, TakesNewGoals):
+        raise ScenarioDiffers(
+            "this ledger was begun with another goal, and its procedure cannot change goals on its way; say the old "
+            "epsilon, or begin a new ledger"
+        )
+    procedure.retarget(float(str(facts["epsilon"])))

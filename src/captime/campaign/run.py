@@ -1,0 +1,259 @@
+"""A campaign from beginning to end: ledger, slots, procedure, and the loop in which they meet."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from captime.campaign.census import Census
+from captime.campaign.goals import GoalAfterGoal
+from captime.campaign.identity import check_identity, remembered
+from captime.campaign.journal import LedgerJournal
+from captime.campaign.objections import Objections
+from captime.campaign.question import Question
+from captime.campaign.remembering import Remembering
+from captime.campaign.repeatability import refuse_if_not, try_twice
+from captime.campaign.result import CampaignResult
+from captime.campaign.resuming import Memory, go_on, set_goal, write_off
+from captime.campaign.stopping import StopRules
+from captime.certificate import Certificate
+from captime.errors import ScenarioError
+from captime.evidence import Evidence
+from captime.executors.in_order import InOrder
+from captime.executors.losses import Losses
+from captime.executors.protocol import Executor
+from captime.ledger import Ledger
+from captime.ledger.crash_points import reached
+from captime.live import LiveOutcome, Observer, drive_parallel
+from captime.procedures.protocol import Procedure
+from captime.programs.answers import AnswerBook
+from captime.programs.protocol import Program
+from captime.supervision.sweep import sweep
+
+Order = Literal["arrival", "fixed"]
+MakeExecutor = Callable[[Program, str], Executor]
+"""`make(program, tag)`: slots for that program, whose processes carry that tag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a campaign is carried out; nothing that its answer's validity depends on.
+
+    Attributes:
+        jobs: How many runs go on at once.
+        order: `arrival`: whoever finishes is heard. `fixed`: outcomes are told in the order in which runs were asked
+            for, so that the same outcomes give the same answer whatever the timing.
+        window: With fixed order, how many runs are open at once.
+        stop: When to stop, apart from the goal.
+        isolation: How runs are kept together; None for the best that works here.
+        pin: Give every slot a core of its own.
+        take_over: Go on with a ledger that another machine had begun to write to.
+        conflicts: Stop when two configurations contradict each other.
+        check_repeatability: Try whether the program repeats itself, before a procedure relies on it.
+    """
+
+    jobs: int = 1
+    order: Order = "arrival"
+    window: int = 8
+    stop: StopRules = field(default_factory=StopRules)
+    isolation: str | None = None
+    pin: bool = True
+    take_over: bool = False
+    conflicts: bool = True
+    check_repeatability: bool = False
+
+    def taking_over(self) -> "Manner":
+        """The same, on a ledger that another machine has not closed."""
+        return replace(self, take_over=True)
+
+
+def _never() -> bool:
+    return False
+
+
+def run_campaign(
+    question: Question,
+    path: Path,
+    manner: Manner | None = None,
+    *,
+    observer: Observer | None = None,
+    interrupted: Callable[[], bool] = _never,
+    make_executor: MakeExecutor | None = None,
+) -> CampaignResult:
+    """Begin a campaign, or go on with the one in this ledger, until its goal is reached or a rule stops it.
+
+    Args:
+        question: What is asked.
+        path: The ledger.
+        manner: How it is carried out.
+        observer: Called after every lap.
+        interrupted: Asked before every lap; True stops with the certificate held so far.
+        make_executor: Where runs happen; slots on this machine if it is left out.
+    """
+    manner = manner or Manner()
+    first = question.build()
+    if first.plan.repeats and not question.program.repeatable:
+        raise ScenarioError(
+            f"procedure {question.procedure} repeats cut runs with longer captimes, but this program does not say that "
+            "it takes the same time again: there is no {seed} in its command. Use procedure race, which makes every "
+            "run once, pass {seed} to the program, or say target.repeatable = true if it is deterministic"
+        )
+    make = make_executor or _local(manner)
+    if first.plan.repeats and manner.check_repeatability and not path.exists():
+        _check_repeatability(question, make)
+    with _ledger_for(question, path, manner) as ledger:
+        sweep(ledger.campaign_id)
+        inner = make(question.program, ledger.campaign_id)
+        try:
+            result = _Campaign(question, ledger, inner, manner).run(observer, interrupted)
+        finally:
+            inner.close()
+    # Closing it in good order is a row too.
+    return replace(result, head=ledger.head)
+
+
+def _check_repeatability(question: Question, make: MakeExecutor) -> None:
+    """Before the ledger exists: a program that is refused here leaves nothing behind."""
+    trial = make(question.program, f"trial-{uuid4().hex}")
+    try:
+        captime = min(question.ceiling, 16.0 * question.captime_first)
+        refuse_if_not(try_twice(trial, captime), question.procedure)
+    finally:
+        trial.close()
+
+
+@contextmanager
+def _ledger_for(question: Question, path: Path, manner: Manner) -> Iterator[Ledger]:
+    if path.exists():
+        with Ledger.open(path, take_over=manner.take_over) as ledger:
+            check_identity(ledger, question)
+            yield ledger
+    else:
+        with Ledger.create(path, remembered(question), question.configs) as ledger:
+            yield ledger
+
+
+def _local(manner: Manner) -> MakeExecutor:
+    def make(program: Program, tag: str) -> Executor:
+        from captime.executors.local import LocalExecutor
+
+        # One more request in hand per two slots: a slot that falls free begins at once, while the outcome is written.
+        ahead = max(1, manner.jobs // 2)
+        return LocalExecutor(program, manner.jobs, tag=tag, pin=manner.pin, ahead=ahead, isolation=manner.isolation)
+
+    return make
+
+
+class _Campaign:
+    """Everybody who takes part."""
+
+    def __init__(self, question: Question, ledger: Ledger, inner: Executor, manner: Manner) -> None:
+        self._question = question
+        self._ledger = ledger
+        self._inner = inner
+        self._manner = manner
+        self._census = Census()
+        self._losses = Losses(inner, repeatable=question.program.repeatable)
+        book = AnswerBook(question.tolerance) if manner.conflicts else None
+        self._objections = Objections(question.program, question.stream, question.configs, ledger.noted, book)
+        self._memory = Memory(self._census, self._objections, self._losses)
+        self._certified: Certificate | None = None
+        self._facts: object = None
+
+    def run(self, observer: Observer | None, interrupted: Callable[[], bool]) -> CampaignResult:
+        question, ledger = self._question, self._ledger
+        begun_with = float(str(ledger.scenario.get("goal", question.epsilon)))
+        procedure = question.with_goal(begun_with).build()
+        evidence = Evidence(
+            len(question.configs), procedure.plan, question.utility, repeatable=question.program.repeatable
+        )
+        executor, journal = self._recall(procedure, evidence)
+        ledger.noted("resumed" if self._memory.events else "began", jobs=self._manner.jobs, order=self._manner.order)
+        procedure = self._towards(procedure)
+        outcome = drive_parallel(
+            procedure,
+            executor,
+            evidence,
+            budget=self._manner.stop.cpu,
+            deadline=self._inner.now + self._manner.stop.wall_seconds(datetime.now(tz=UTC).astimezone()),
+            observer=self._watching(observer),
+            interrupted=interrupted,
+            journal=journal,
+        )
+        return self._close(procedure, evidence, outcome)
+
+    def _recall(self, procedure: Procedure, evidence: Evidence) -> tuple[Executor, LedgerJournal | None]:
+        """Take up what the ledger knows, in the way that the order of telling demands."""
+        question, ledger, memory = self._question, self._ledger, self._memory
+        repeatable = question.program.repeatable
+        in_order = self._manner.order == "fixed"
+        journal = LedgerJournal(ledger, question.stream, (self._census.take, self._objections), orders=not in_order)
+        if not in_order:
+            go_on(procedure, evidence, ledger, memory, repeatable=repeatable)
+            return self._losses, journal
+        for _ in memory.reading(ledger.replay()):
+            pass
+        write_off(ledger, memory, repeatable=repeatable)
+        remembering = Remembering(self._losses, journal, memory.known, memory.attempts)
+        return InOrder(remembering, self._manner.window), None
+
+    def _towards(self, procedure: Procedure) -> Procedure:
+        """The procedure, aiming for the epsilon that is asked for now; a new one is written down."""
+        goals, goal = list(self._memory.goals), self._question.epsilon
+        before = goals[-1] if goals else self._ledger.scenario.get("goal", goal)
+        if goal != before:
+            self._ledger.noted("goal", epsilon=goal)
+            goals.append(goal)
+        if self._manner.order == "fixed":
+            return GoalAfterGoal(procedure, goals)
+        if goal != before:
+            set_goal(procedure, {"epsilon": goal})
+        return procedure
+
+    def _watching(self, observer: Observer | None) -> Observer:
+        def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
+            self._write_certificate(procedure, evidence, executor.now)
+            if observer is not None:
+                observer(procedure, evidence, executor)
+
+        return watch
+
+    def _write_certificate(self, procedure: Procedure, evidence: Evidence, now: float) -> None:
+        held = procedure.certificate()
+        if held is self._certified or held == self._certified:
+            return
+        self._certified = held
+        self._write_facts(procedure)
+        left = int(procedure.candidates.sum())
+        self._ledger.certified(held, procedure.rounds, float(evidence.tally.seconds.sum()), now, left)
+        reached("certified")
+
+    def _write_facts(self, procedure: Procedure) -> None:
+        """What an independent check needs to know beside the rows, whenever it has changed."""
+        tell = getattr(procedure, "facts", None)
+        facts = None if tell is None else tell()
+        if facts is not None and facts != self._facts:
+            self._facts = facts
+            self._ledger.noted("facts", **facts)
+
+    def _close(self, procedure: Procedure, evidence: Evidence, outcome: LiveOutcome) -> CampaignResult:
+        reached("shutdown-begun")
+        self._write_certificate(procedure, evidence, outcome.wall_seconds)
+        self._ledger.noted("stopped", because=outcome.stopped)
+        self._ledger.flush()
+        return CampaignResult(
+            question=self._question,
+            outcome=replace(outcome, certificate=procedure.certificate()),
+            ledger=Path(self._ledger.path),
+            head=self._ledger.head,
+            census=self._census,
+            bound=procedure.bound,
+            repeats=procedure.plan.repeats,
+            isolation=str(getattr(self._inner, "isolation", "none")),
+            jobs=self._manner.jobs,
+            order=self._manner.order,
+            resumed=self._memory.events > 0,
+        )

@@ -1,0 +1,94 @@
+"""`captime measure`: every configuration on every instance up to a captime, written as a table for simulations."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.campaign import measure, table_of
+from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.cli.interrupts import asking_to_stop
+from captime.errors import ScenarioError
+from captime.report.campaign_view import campaign_view
+from captime.report.words import cpu_time, printable
+from captime.scenario import load_scenario
+from captime.sources.formats.npz import write_npz
+from captime.utilities.durations import parse_duration
+
+
+def measure_command(
+    scenario: Annotated[Path, typer.Argument(help="The scenario, a TOML file.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="TABLE.npz", help="The table to write.")],
+    captime: Annotated[
+        str | None, typer.Option(metavar="TIME", help="For every run; the scenario's target.ceiling by default.")
+    ] = None,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="How many instances; needed where a generator makes them.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; beside the table by default.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs go on at once.")] = None,
+    oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Run everything on everything, and write a table for `captime simulate`. The same command goes on later.
+
+    Exit code 0: the table is complete. 3: stopped early; the table has the instances on which nothing is missing.
+    """
+    if out.suffix != ".npz":
+        raise ScenarioError(
+            f"--out is {str(out)!r}; tables are written as .npz files, so say {out.with_suffix('.npz')}"
+        )
+    parts = load_scenario(scenario).build()
+    question = question_of(parts)
+    seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
+    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
+    names = [config.name for config in question.configs]
+    path = ledger or out.with_suffix(".ledger")
+    with (
+        asking_to_stop() as asked,
+        campaign_view(names, 0.0, f"captime measure {scenario.name}", quiet=quiet or as_json_object) as view,
+    ):
+        result = measure(
+            question, path, captime=seconds, instances=instances, manner=manner, observer=view, interrupted=asked
+        )
+    table = table_of(path, out.stem, seconds)
+    write_npz(table, out)
+    _show(result.outcome.stopped, out, path, table.notes, result.cpu_seconds, table.seconds.shape, as_json_object)
+    if asked.signal is not None:
+        raise typer.Exit(128 + asked.signal)
+    raise typer.Exit(0 if result.outcome.stopped == "instances" else 3)
+
+
+def _show(  # noqa: PLR0917 (seven facts in one sentence)
+    stopped: str,
+    out: Path,
+    ledger: Path,
+    notes: tuple[str, ...],
+    cpu_seconds: float,
+    shape: tuple[int, ...],
+    as_json_object: bool,
+) -> None:
+    n_configs, n_instances = shape
+    if as_json_object:
+        said = {
+            "table": str(out),
+            "ledger": str(ledger),
+            "n_configs": n_configs,
+            "n_instances": n_instances,
+            "cpu_seconds": cpu_seconds,
+            "stopped": stopped,
+            "notes": list(notes),
+        }
+        typer.echo(json.dumps(said, indent=2))
+        return
+    typer.echo(
+        f"{printable(str(out))}: {n_configs} configurations on {n_instances:,} instances, {cpu_time(cpu_seconds)}."
+    )
+    for note in notes:
+        typer.echo(f"  {note}")
+    typer.echo(f"Next: captime simulate {printable(str(out))} --utility 'log-laplace(1, 1)' --epsilon 0.1")

@@ -1,0 +1,70 @@
+"""`captime run`: begin a campaign on real programs, or go on with it."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.campaign import CampaignResult, run_campaign
+from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.cli.interrupts import asking_to_stop
+from captime.cli.printing import print_certificate
+from captime.report.campaign_view import campaign_view
+from captime.report.campaigned import account_of_campaign, campaign_json
+from captime.scenario import load_scenario
+
+GOAL_REACHED = ("epsilon", "single")
+
+
+def run_command(
+    scenario: Annotated[Path, typer.Argument(help="The scenario, a TOML file; `captime init` writes one.")],
+    *,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; beside the scenario by default.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs go on at once.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Stop once the answer is within this of the best; 0 for never.")
+    ] = None,
+    oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Go on with a ledger that another machine has not closed.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Find the best configuration of a program, and say how sure one can be. The same command goes on later.
+
+    Exit code 0: the goal was reached. 3: stopped early, the certificate printed is valid; or the scenario is not the
+    one the ledger was begun with. 2: something in the command or the scenario is wrong. 4: the ledger is in use. 5: it
+    is damaged. 6: the disk is full or read-only. 7: the program cannot be used as it is. 130, 143: ended by Ctrl-C or
+    by a signal, with the certificate printed.
+    """
+    parts = load_scenario(scenario).build()
+    question = question_of(parts).with_goal(epsilon)
+    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
+    names = [config.name for config in question.configs]
+    with (
+        asking_to_stop() as asked,
+        campaign_view(names, question.epsilon, f"captime run {scenario.name}", quiet=quiet or as_json_object) as view,
+    ):
+        result = run_campaign(
+            question,
+            ledger or parts.ledger,
+            manner if not take_over else manner.taking_over(),
+            observer=view,
+            interrupted=asked,
+        )
+    show_result(result, as_json_object=as_json_object)
+    if asked.signal is not None:
+        raise typer.Exit(128 + asked.signal)
+    raise typer.Exit(0 if result.outcome.stopped in GOAL_REACHED else 3)
+
+
+def show_result(result: CampaignResult, *, as_json_object: bool) -> None:
+    """What came out, for people or for programs."""
+    if as_json_object:
+        typer.echo(json.dumps(campaign_json(result), indent=2))
+    else:
+        print_certificate(account_of_campaign(result))

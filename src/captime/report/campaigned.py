@@ -1,0 +1,137 @@
+"""What a campaign on real programs has to tell: as an account for words and pictures, and as one JSON object."""
+
+import math
+
+from captime.arrays import FloatArray
+from captime.campaign.result import CampaignResult
+from captime.report.account import Account
+from captime.report.machine import certificate_json
+from captime.report.words import cpu_time
+from captime.utilities.durations import duration_text
+
+_STOPPED = {
+    "epsilon": "it reached the epsilon asked for",
+    "single": "only one candidate was left",
+    "instances": "the instances are used up",
+    "budget": "the CPU budget is spent",
+    "deadline": "its wall-clock time is over",
+    "interrupted": "it was interrupted",
+    "idle": "there was nothing left to run",
+}
+_SUCCESS = ("answered", "capped")
+
+
+def account_of_campaign(result: CampaignResult) -> Account:
+    """Everything there is to tell about it."""
+    outcome = result.outcome
+    runs = int(outcome.runs.sum())
+    first_lines = []
+    if result.census.degraded:
+        share = result.census.flags["contended"] / max(1, result.census.counted)
+        first_lines.append(
+            ("warning", f"measurement degraded: {share:.0%} of the runs had to wait for a core; use fewer jobs")
+        )
+    return Account(
+        certificate=result.certificate,
+        names=[config.name for config in result.question.configs],
+        utility=str(result.question.utility),
+        procedure=result.question.procedure,
+        options=result.question.options,
+        bound=result.bound,
+        rounds=outcome.rounds,
+        runs=runs,
+        cost=f"{cpu_time(result.cpu_seconds)}, {runs:,} runs, {duration_text(outcome.wall_seconds)} on the clock",
+        left=len(outcome.candidates),
+        stopped=_STOPPED[outcome.stopped],
+        rests_on=assumptions(result),
+        first_lines=first_lines,
+        more=[("runs", verdicts(result)), ("ledger", f"{result.ledger} (head {result.head[:12]})")],
+    )
+
+
+def verdicts(result: CampaignResult) -> str:
+    """How many runs ended how, the good ones first."""
+    counts = result.census.verdicts
+    order = sorted(counts, key=lambda verdict: (verdict not in _SUCCESS, -counts[verdict]))
+    return ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in order) or "none"
+
+
+def assumptions(result: CampaignResult) -> list[str]:
+    """What the certificate rests on, in words a user can check; what was checked is said to be."""
+    question, census = result.question, result.census
+    said = []
+    if question.stream.population == "finite":
+        said.append(
+            f'"Best" means best on average over exactly these {question.stream.n_instances:,} instances, drawn with '
+            f"replacement (seed {question.seed})."
+        )
+    elif question.stream.n_instances is None:
+        said.append(f"Instances are independent draws of the generator, by seeds derived from {question.seed}.")
+    else:
+        said.append(
+            f"The {question.stream.n_instances:,} instances are independent draws from what you care about, met in "
+            f"random order (seed {question.seed}), each once."
+        )
+    if result.repeats:
+        said.append("A configuration takes the same time on the same instance when it is run again with its seed.")
+    else:
+        said.append("Every run is made once, with a captime that was fixed before it started.")
+    clock = "CPU time of the whole process tree" if question.clock == "cpu" else "wall-clock time"
+    said.append(f"Time is {clock}, on this machine as it was (isolation {result.isolation}, {result.jobs} at once).")
+    if math.isfinite(question.ceiling):
+        said.append(f"No run was given more than {duration_text(question.ceiling)}; what lies behind it stays unknown.")
+    failed = sum(census.verdicts[word] for word in ("crash", "wrong", "unknown", "memout", "output"))
+    if failed:
+        said.append(
+            f"{failed:,} of {census.counted:,} runs failed (no right answer); they never finish and are worth 0."
+        )
+    if not question.program.repeatable:
+        said.append("The program cannot repeat a run, so runs that were stopped early or lost stay open for ever.")
+    given_up = census.verdicts["blocked"] + census.verdicts["wall"]
+    if given_up:
+        said.append(f"{given_up:,} runs were given up (lost too often, or the wall-clock guard); they count both ways.")
+    return said
+
+
+def campaign_json(result: CampaignResult) -> dict[str, object]:
+    """Everything a program could want to know; the keys of a simulation, and those that only real runs have."""
+    question, outcome, held = result.question, result.outcome, result.certificate
+    names = [config.name for config in question.configs]
+    return {
+        "certificate": certificate_json(held, names),
+        "procedure": question.procedure,
+        "options": {name: str(value) for name, value in question.options.items()},
+        "bound": result.bound,
+        "utility": str(question.utility),
+        "epsilon_goal": question.epsilon,
+        "n_configs": len(names),
+        "settings": dict(question.configs[held.config].settings),
+        "cpu_seconds": result.cpu_seconds,
+        "cpu_days": result.cpu_seconds / 86400,
+        "wall_seconds": outcome.wall_seconds,
+        "runs": int(outcome.runs.sum()),
+        "statuses": dict(sorted(result.census.verdicts.items())),
+        "flags": dict(sorted(result.census.flags.items())),
+        "measurement_degraded": result.census.degraded,
+        "rounds": outcome.rounds,
+        "candidates_left": len(outcome.candidates),
+        "candidates": [names[config] for config in outcome.candidates.tolist()],
+        "captimes": dict(zip(names, _finite(outcome.captimes), strict=True)),
+        "samples": dict(zip(names, outcome.samples.tolist(), strict=True)),
+        "cpu_seconds_by_config": dict(zip(names, outcome.seconds.tolist(), strict=True)),
+        "stopped": outcome.stopped,
+        "seed": question.seed,
+        "population": question.stream.population,
+        "jobs": result.jobs,
+        "order": result.order,
+        "isolation": result.isolation,
+        "clock": question.clock,
+        "resumed": result.resumed,
+        "ledger": str(result.ledger),
+        "head": result.head,
+        "assumptions": assumptions(result),
+    }
+
+
+def _finite(values: FloatArray) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in values.tolist()]
