@@ -1,0 +1,278 @@
+"""Runs on this machine: one slot supervisor per job, each with one program at a time.
+
+The supervisors run, cap, measure and clear away; this side hands out requests, and asks the program what the reports
+mean. It never waits for a single slot, and no program is ever its child.
+"""
+
+import math
+import selectors
+import signal
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Self
+
+from captime.arrays import IntArray
+from captime.errors import InvariantViolated, ScenarioError
+from captime.executors.local_slots import LocalSlots, Overhead
+from captime.programs.protocol import Program
+from captime.runs import RunOutcome, RunRequest
+from captime.supervision.handle import SlotHandle
+from captime.supervision.messages import Report
+from captime.supervision.sweep import sweep_tag
+
+__all__ = ["LocalExecutor", "Overhead"]
+
+_SECOND = 1e9
+# A supervisor that dies before it has said a word will do so again.
+_FUTILE_STARTS = 3
+
+
+class LocalExecutor:
+    """So many programs at once on this machine.
+
+    Args:
+        program: Turns requests into launches and reports into outcomes.
+        slots: How many runs at once.
+        tag: What the tags of all processes begin with: the id of the ledger, without a slash.
+        pin: Tie each slot to a core of its own, if there are enough.
+        ahead: Requests that slots hold beyond the one under way, so that none waits for us between two runs.
+        isolation: `cgroup2`, `subreaper` or `posix`; None for the best that holds here.
+        scratch: Where the directories of runs are made; the usual place for temporary files if left out.
+
+    Attributes:
+        slots: How many runs at once.
+        ahead: As given.
+        isolation: The level that was tried and holds.
+        overhead: What running a program costs beyond what the program itself takes, measured at the start.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        slots: int,
+        *,
+        tag: str,
+        pin: bool = True,
+        ahead: int = 0,
+        isolation: str | None = None,
+        scratch: str | None = None,
+    ) -> None:
+        if slots < 1:
+            raise ScenarioError(f"{slots} jobs were asked for, but somebody has to do the work; say 1 or more")
+        self.slots = slots
+        self.ahead = max(0, ahead)
+        self._begun = time.monotonic()
+        self._program = program
+        self._tag = tag
+        self._numbers = count(1)
+        self._requests: dict[int, RunRequest] = {}
+        self._waiting: deque[int] = deque()
+        self._seen: dict[int, float] = {}
+        self._back: list[RunOutcome] = []
+        self._futile = 0
+        self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
+        self.isolation = self._place.isolation
+        self.overhead = self._place.overhead
+        self._selector = selectors.DefaultSelector()
+        self._handles: list[SlotHandle] = []
+        for handle in self._place.handles:
+            self._handles.append(handle)
+            self._selector.register(handle.channel, selectors.EVENT_READ, handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def now(self) -> float:
+        """See the protocol."""
+        return time.monotonic() - self._begun
+
+    def pids(self) -> list[int]:
+        """The process numbers of the slot supervisors."""
+        return [handle.pid for handle in self._handles]
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol."""
+        for request in requests:
+            number = next(self._numbers)
+            self._requests[number] = request
+            self._waiting.append(number)
+        self._hand_out()
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol. Empty also when a signal has arrived, so that whoever is interested can look."""
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        with _signals_heard(self._selector) as bell:
+            while not self._back and self._requests:
+                left = deadline - time.monotonic()
+                for key, _ in self._selector.select(None if left == math.inf else max(0.0, left)):
+                    if key.data is not None:
+                        self._hear(key.data)
+                if bell.rung() or time.monotonic() >= deadline:
+                    break
+        back, self._back = self._back, []
+        return back
+
+    def watch(self) -> list[tuple[RunRequest, float]]:
+        """See the protocol. Runs of which nobody has seen anything yet are left out."""
+        return [(self._requests[number], seconds) for number, seconds in self._seen.items()]
+
+    def cancel(self, configs: IntArray) -> None:
+        """See the protocol."""
+        unwanted = {int(config) for config in configs}
+        self._cancel([number for number, request in self._requests.items() if request.config in unwanted])
+
+    def stop(self) -> None:
+        """See the protocol."""
+        self._cancel(list(self._requests))
+
+    def close(self) -> None:
+        """See the protocol."""
+        self._selector.close()
+        self._place.close(self._handles)
+        self._handles = []
+        self._requests.clear()
+        self._waiting.clear()
+        self._seen.clear()
+
+    # ------------------------------------------------------------------ giving
+
+    def _hand_out(self) -> None:
+        """Give every free slot something to do; then something to do next, if there is more."""
+        deepest = 1 + math.ceil(self.ahead / self.slots)
+        for depth in range(1, deepest + 1):
+            for handle in self._handles:
+                if self._waiting and len(handle.held) < depth:
+                    self._give(handle, self._waiting.popleft())
+        if not self._waiting:
+            self._share()
+
+    def _give(self, handle: SlotHandle, number: int) -> None:
+        request = self._requests[number]
+        tag = f"{self._tag}/{request.config}.{request.instance}.{request.attempt}"
+        handle.give(self._program.launch(request, number, tag))
+        self._speak(handle)
+
+    def _share(self) -> None:
+        """A slot with nothing to do takes over what another one has not begun."""
+        for idle in self._handles:
+            if idle.held:
+                continue
+            busiest = max(self._handles, key=lambda handle: len(handle.held))
+            if len(busiest.held) > 1:
+                busiest.channel.send("withdraw", str(busiest.held[-1]))
+                self._speak(busiest)
+
+    def _cancel(self, numbers: Sequence[int]) -> None:
+        holder = {number: handle for handle in self._handles for number in handle.held}
+        for number in numbers:
+            if number in holder:
+                holder[number].channel.send("cancel", str(number))
+                self._speak(holder[number])
+            elif number in self._waiting:
+                self._waiting.remove(number)
+                self._settle(number, Report(number, "cancelled"), slot=0)
+
+    def _speak(self, handle: SlotHandle) -> None:
+        """Come back to a slot that could not take everything at once."""
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if handle.channel.waiting else 0)
+        self._selector.modify(handle.channel, wanted, handle)
+
+    # ------------------------------------------------------------------ hearing
+
+    def _hear(self, handle: SlotHandle) -> None:
+        handle.channel.flush()
+        self._speak(handle)
+        for word, text in handle.hear():
+            match word:
+                case "ready":
+                    self._futile = 0
+                case "started":
+                    handle.begun.add(int(text))
+                case "progress":
+                    number, nanoseconds = text.split()
+                    self._seen[int(number)] = int(nanoseconds) / _SECOND
+                case "withdrawn":
+                    handle.take_back(int(text))
+                    self._waiting.appendleft(int(text))
+                case "report":
+                    report = Report.from_json(text)
+                    handle.take_back(report.number)
+                    self._settle(report.number, report, handle.index)
+        if handle.channel.closed:
+            self._bury(handle)
+        self._hand_out()
+
+    def _settle(self, number: int, report: Report, slot: int) -> None:
+        """Nothing more will be heard of this request."""
+        request = self._requests.pop(number)
+        self._seen.pop(number, None)
+        outcome = self._program.judge(request, report)
+        if outcome.measured is not None:
+            outcome = replace(outcome, measured=replace(outcome.measured, host=_HOST, slot=slot))
+        self._back.append(outcome)
+
+    def _bury(self, handle: SlotHandle) -> None:
+        """A supervisor is dead: nothing of its run may survive it, the run is lost, and the slot is opened again."""
+        self._selector.unregister(handle.channel)
+        how = handle.clear_away()
+        lost = [number for number in handle.held if number in handle.begun]
+        for number in lost:
+            request = self._requests[number]
+            sweep_tag(f"{self._tag}/{request.config}.{request.instance}.{request.attempt}")
+        # It speaks of a launch before it begins with it, so these have never begun.
+        self._waiting.extendleft(reversed([number for number in handle.held if number not in handle.begun]))
+        self._futile += 1
+        if self._futile > _FUTILE_STARTS:
+            raise InvariantViolated(f"{how}; {self._futile} died without having done anything. Please report it")
+        successor = self._place.open(handle.index)
+        self._handles[self._handles.index(handle)] = successor
+        self._selector.register(successor.channel, selectors.EVENT_READ, successor)
+        for number in lost:
+            self._settle(number, Report(number, "lost", problem=how), handle.index)
+
+
+_HOST = socket.gethostname()
+
+
+class _Bell:
+    """Rings when a signal arrives."""
+
+    def __init__(self, heard: socket.socket | None) -> None:
+        self._heard = heard
+
+    def rung(self) -> bool:
+        if self._heard is None:
+            return False
+        try:
+            return bool(self._heard.recv(4096))
+        except BlockingIOError:
+            return False
+
+
+@contextmanager
+def _signals_heard(selector: selectors.BaseSelector) -> Iterator[_Bell]:
+    """Wake up for signals while waiting; Python hands them to the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield _Bell(None)
+        return
+    heard, bell = socket.socketpair()
+    with heard, bell:
+        heard.setblocking(False)
+        bell.setblocking(False)
+        before = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
+        selector.register(heard, selectors.EVENT_READ)
+        try:
+            yield _Bell(heard)
+        finally:
+            selector.unregister(heard)
+            signal.set_wakeup_fd(before)

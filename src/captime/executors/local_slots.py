@@ -1,0 +1,198 @@
+"""Where the slots of this machine stand: their cores, directories and control groups, and which isolation holds here.
+
+Only `executors/local.py` has a use for this.
+"""
+
+import os
+import select
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from captime.errors import InvariantViolated, ScenarioError
+from captime.supervision import scratch as directories
+from captime.supervision.groups import hand_down_controllers, own_group, remove_groups
+from captime.supervision.handle import SlotHandle
+from captime.supervision.launching import Place
+from captime.supervision.messages import Launch, Report
+from captime.supervision.probe import escape_attempt, escaped
+from captime.supervision.sweep import GROUP_PREFIX
+from captime.supervision.tree import ISOLATIONS, Isolation
+
+_PATIENCE = 60.0
+_CALIBRATIONS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What it costs to run a program that does nothing; measured at the start, told, and never subtracted.
+
+    Attributes:
+        added: Seconds between handing a launch over and having its report, beyond the run's own wall-clock time; the
+            median of a few runs.
+        measured: CPU seconds that such a program is said to have taken; the median.
+        worst: The largest of the added seconds.
+    """
+
+    added: float
+    measured: float
+    worst: float
+
+
+def cores() -> list[int]:
+    """One number for each physical core that we may use; its other threads are left idle."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    seen: dict[str, int] = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            seen.setdefault(siblings.read_text(encoding="ascii"), cpu)
+        except OSError:
+            seen[str(cpu)] = cpu
+    return list(seen.values())
+
+
+class LocalSlots:
+    """Opens slots, after having found out how.
+
+    Args:
+        tag: What the tags of all processes begin with.
+        slots: How many.
+        pin: Tie each to a core of its own, if there are enough.
+        isolation: The level asked for; None for the best.
+        scratch: Where directories are made.
+
+    Attributes:
+        isolation: The level that holds.
+        overhead: What running a program costs.
+        handles: The slots, open.
+    """
+
+    def __init__(self, tag: str, slots: int, *, pin: bool, isolation: str | None, scratch: str | None) -> None:
+        self._tag = tag
+        self._numbers = count()
+        found = cores() if pin else []
+        self._cores = found[:slots] if slots <= len(found) else []
+        self._folder = tempfile.mkdtemp(prefix=f"captime-{tag[:40]}-", dir=scratch)
+        self._group: Path | None = None
+        self.handles: list[SlotHandle] = []
+        try:
+            self.isolation, first = self._first_that_holds(isolation)
+            self.handles.append(first)
+            self.overhead = self._calibrated(first)
+            self.handles += [self.open(index) for index in range(1, slots)]
+            for handle in self.handles[1:]:
+                self._hear(handle, "ready")
+        except BaseException:
+            self.close(self.handles)
+            raise
+
+    def open(self, index: int) -> SlotHandle:
+        """Start a supervisor."""
+        name = f"slot-{index}-{next(self._numbers)}"
+        place = Place(
+            isolation=self.isolation,
+            scratch=f"{self._folder}/{name}",
+            group=None if self._group is None else self._group / name,
+            core=self._cores[index] if self._cores else None,
+        )
+        return SlotHandle(index, place, self._tag)
+
+    def close(self, handles: list[SlotHandle]) -> None:
+        """Close these slots, all at once, and take their directories and groups away."""
+        for handle in handles:
+            handle.channel.close()
+        for handle in handles:
+            handle.close()
+        self._remove_group()
+        directories.remove(self._folder)
+
+    # ------------------------------------------------------------------ finding out
+
+    def _first_that_holds(self, wanted: str | None) -> tuple[Isolation, SlotHandle]:
+        levels = [level for level in ISOLATIONS if wanted in (None, level)]
+        if not levels:
+            raise ScenarioError(
+                f"the isolation level {wanted!r} was asked for; there are {', '.join(ISOLATIONS)}. Leave it out for "
+                "the best that holds on this machine"
+            )
+        reasons = []
+        for level in levels:
+            self.isolation = level
+            trouble = "" if level != "cgroup2" else self._make_group()
+            if not trouble:
+                handle = self.open(0)
+                trouble = escaped(self._answer(handle, escape_attempt(next(self._numbers), f"{self._tag}/probe")))
+                if not trouble:
+                    return level, handle
+                handle.close()
+            self._remove_group()
+            reasons.append(f"{level}: {trouble}")
+        raise ScenarioError(
+            f"the isolation level {wanted or 'posix'!r} does not hold on this machine ({'; '.join(reasons)}), and runs "
+            "would leave processes behind. Ask for another level, or see docs/measuring.md"
+        )
+
+    def _make_group(self) -> str:
+        """A control group for all slots; why not, if there can be none."""
+        own = own_group()
+        if own is None:
+            return "there is no control group hierarchy of version 2"
+        folder = own / f"{GROUP_PREFIX}{self._tag}-{os.getpid()}-{next(self._numbers)}"
+        try:
+            folder.mkdir()
+            if not (folder / "cgroup.kill").exists():
+                folder.rmdir()
+                return "this kernel cannot kill a control group (Linux 5.14 can)"
+        except OSError as trouble:
+            return f"no group can be made below our own ({trouble.strerror})"
+        hand_down_controllers(own)
+        hand_down_controllers(folder)
+        self._group = folder
+        return ""
+
+    def _remove_group(self) -> None:
+        if self._group is not None:
+            remove_groups(self._group)
+            self._group = None
+
+    def _calibrated(self, handle: SlotHandle) -> Overhead:
+        """Run a program that does nothing a few times."""
+        nothing = shutil.which("true")
+        argv = (sys.executable, "-I", "-S", "-c", "") if nothing is None else (nothing,)
+        added, measured = [], []
+        for _ in range(_CALIBRATIONS):
+            number = next(self._numbers)
+            launch = replace(escape_attempt(number, f"{self._tag}/calibration"), argv=argv, patterns={}, clock="cpu")
+            before = time.monotonic_ns()
+            report = self._answer(handle, launch)
+            added.append((time.monotonic_ns() - before - report.wall_ns) / 1e9)
+            measured.append(report.runtime_ns / 1e9)
+        return Overhead(statistics.median(added), statistics.median(measured), max(added))
+
+    def _answer(self, handle: SlotHandle, launch: Launch) -> Report:
+        handle.give(launch)
+        report = Report.from_json(self._hear(handle, "report"))
+        handle.take_back(launch.number)
+        return report
+
+    def _hear(self, handle: SlotHandle, awaited: str) -> str:
+        """Wait for a slot to say something in particular."""
+        deadline = time.monotonic() + _PATIENCE
+        while not handle.channel.closed:
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                break
+            select.select([handle.channel], [handle.channel] if handle.channel.waiting else [], [], left)
+            handle.channel.flush()
+            for word, text in handle.hear():
+                if word == awaited:
+                    return text
+        how = handle.clear_away()
+        raise InvariantViolated(f"{how} before it had said {awaited!r}. Please report it")

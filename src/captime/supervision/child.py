@@ -1,0 +1,173 @@
+"""The way from a supervisor to a program: fork, put on the limits, exec; and the moment at which its clock starts.
+
+A supervisor is small and has one thread, so forking it is cheap and safe. The clocks of a run start immediately before
+exec: what this module itself costs is no part of a run.
+"""
+
+import os
+import resource
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from captime.supervision.kernel import die_with_parent
+from captime.supervision.processes import queue_wait_ns
+
+# Who eats all memory of the machine is killed before anybody else.
+_KILL_ME_FIRST = b"500"
+
+
+class NotStarted(Exception):  # noqa: N818 (what is so, not what went wrong; never leaves this room)
+    """The program could not be started; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a process gets before it becomes a target.
+
+    Attributes:
+        supervisor: Process number of the supervisor, whose end it shall not survive.
+        directory: Where it runs.
+        core: Which core it is tied to; None for any.
+        address_space: Bytes of address space per process.
+        file_size: Bytes per file.
+        processes: How many processes its user may have.
+    """
+
+    supervisor: int
+    directory: str
+    core: int | None = None
+    address_space: int | None = None
+    file_size: int | None = None
+    processes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """Open files that a target is given: its three streams, and the entrance of its control group."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    entrance: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A running target.
+
+    Attributes:
+        pid: Its main process.
+        cpu_ns: CPU time that this process had behind it when it became the target.
+        wall_ns: The monotonic clock at that moment.
+        queue_wait_ns: How long it had waited for a core until then.
+    """
+
+    pid: int
+    cpu_ns: int
+    wall_ns: int
+    queue_wait_ns: int
+
+
+def become_target(surroundings: Surroundings, descriptors: Descriptors) -> None:
+    """Leave everything of the supervisor behind; called in the new process.
+
+    The control group is entered last, so that it counts the target's CPU time and none of ours.
+    """
+    os.setsid()
+    die_with_parent(signal.SIGKILL)
+    if os.getppid() != surroundings.supervisor:
+        os._exit(1)
+    # Python ignores these two, and what is ignored stays ignored through exec.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind, value in (
+        (resource.RLIMIT_AS, surroundings.address_space),
+        (resource.RLIMIT_FSIZE, surroundings.file_size),
+        (resource.RLIMIT_NPROC, surroundings.processes),
+    ):
+        if value is not None:
+            _, hard = resource.getrlimit(kind)
+            allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (allowed, allowed))
+    _write_if_possible("/proc/self/oom_score_adj", _KILL_ME_FIRST)
+    if surroundings.core is not None and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {surroundings.core})
+    os.chdir(surroundings.directory)
+    os.dup2(descriptors.stdin, 0)
+    os.dup2(descriptors.stdout, 1)
+    os.dup2(descriptors.stderr, 2)
+    if descriptors.entrance is not None:
+        os.write(descriptors.entrance, b"0")
+
+
+def clocks_now() -> bytes:
+    """The clocks of this process, as it tells them to its supervisor when it becomes the target."""
+    waited = queue_wait_ns(os.getpid(), 1)
+    return b"%d %d %d\n" % (time.process_time_ns(), time.monotonic_ns(), waited)
+
+
+def start(
+    argv: tuple[str, ...], environment: Mapping[str, str], surroundings: Surroundings, descriptors: Descriptors
+) -> Started:
+    """Start a program; returns once it really runs.
+
+    Raises:
+        NotStarted: There is no such program, or it cannot be executed.
+    """
+    program = _found(argv[0], environment)
+    # What the child says here ends by itself when exec succeeds: the descriptor is closed then.
+    heard, said = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become_target(surroundings, descriptors)
+            os.write(said, clocks_now())
+            os.execve(program, argv, environment)  # noqa: S606 (no shell is the point)
+        except (OSError, ValueError) as trouble:
+            words = trouble.strerror if isinstance(trouble, OSError) and trouble.strerror else str(trouble)
+            os.write(said, b"!" + words.encode("utf-8", "replace"))
+        finally:
+            os._exit(127)
+    os.close(said)
+    try:
+        return _as_told(pid, heard, argv[0])
+    finally:
+        os.close(heard)
+
+
+def _as_told(pid: int, heard: int, name: str) -> Started:
+    told = b"".join(iter(lambda: os.read(heard, 4096), b""))
+    clocks, _, failure = told.partition(b"!")
+    fields = clocks.split()
+    if failure or len(fields) != 3:
+        os.waitpid(pid, 0)
+        words = failure.decode("utf-8", "replace") or "it was gone before it began"
+        raise NotStarted(f"cannot start {name[:200]!r}: {words}")
+    return Started(pid, *map(int, fields))
+
+
+def _found(name: str, environment: Mapping[str, str]) -> str:
+    """The program by that name: as it stands if it is a path, else on the PATH of the target."""
+    if "/" in name:
+        return name
+    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+    if found is None:
+        raise NotStarted(f"cannot start {name[:200]!r}: it is not on the PATH of the target's environment")
+    return found
+
+
+def _write_if_possible(path: str, text: bytes) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        os.write(descriptor, text)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,102 @@
+"""What is run before and after a run, untimed: the generator of its instance, and the verifier of its answer.
+
+Both are programs like any other: capped by the wall clock, and nothing of them survives.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from captime.supervision.messages import Launch, Preparation, Report
+
+Runner = Callable[[Launch, int | None], Report]
+"""Runs a launch, with its stdout in the file of that descriptor if there is one."""
+
+
+def prepare(launch: Launch, run: Runner) -> Report | None:
+    """Make the instance if it is not there; a report if that failed, or was stopped."""
+    preparation = launch.preparation
+    if preparation is None or Path(preparation.output).exists():
+        return None
+    output = Path(preparation.output)
+    part = Path(f"{preparation.output}.part-{os.getpid()}")
+    words = tuple(word.replace("{part}", str(part)) for word in preparation.argv)
+    errand = replace(_errand(launch, words, preparation.timeout), disk_limit=None)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if preparation.to_stdout:
+            with part.open("wb") as file:
+                report = run(errand, file.fileno())
+        else:
+            report = run(errand, None)
+        if report.ended == "cancelled":
+            return replace(report, runtime_ns=0)
+        if report.ended != "exit" or report.exit_code != 0 or not part.is_file():
+            return Report(launch.number, "not-started", problem=_why_not_made(preparation, report))
+        _make_durable(part)
+        # Another slot may have made it meanwhile, and a program may be reading that one: the first to come stays.
+        with suppress(FileExistsError):
+            os.link(part, output)
+    finally:
+        part.unlink(missing_ok=True)
+    return None
+
+
+def verify(launch: Launch, report: Report, words: tuple[str, ...], printed: str, run: Runner) -> Report:
+    """The report with the verifier's verdict: exit code 0 says right, 1 says wrong, and anything else says nothing."""
+    said = run(replace(_errand(launch, words, launch.verifier_timeout), stdin=printed), None)
+    if said.ended == "exit" and said.exit_code in {0, 1}:
+        return replace(report, verified=said.exit_code == 0)
+    problem = f"the verifier {words[0]!r} {_how(said, launch.verifier_timeout)}"
+    if said.ended == "cancelled":
+        return replace(report, ended="lost", problem=problem)
+    return replace(report, problem=problem)
+
+
+def _errand(launch: Launch, words: tuple[str, ...], timeout: float) -> Launch:
+    """In the surroundings of a launch, something else."""
+    return replace(
+        launch,
+        argv=words,
+        call=None,
+        directory=None,
+        captime=float("inf"),
+        clock="wall",
+        wall_limit=timeout,
+        stdin=None,
+        patterns={},
+        output_file=None,
+        preparation=None,
+        guarded=(),
+        verifier=None,
+    )
+
+
+def _how(report: Report, timeout: float) -> str:
+    """How it ended, in words."""
+    if report.ended == "wall":
+        return f"took more than {timeout:g} s"
+    if report.ended != "exit":
+        return f"was stopped ({report.ended}) {report.problem}".rstrip()
+    if report.signal is not None:
+        return f"was ended by signal {report.signal}"
+    said = report.stderr_tail[-500:].decode("utf-8", "backslashreplace").strip()
+    return f"ended with exit code {report.exit_code}{': ' + said if said else ''}"
+
+
+def _why_not_made(preparation: Preparation, report: Report) -> str:
+    how = _how(report, preparation.timeout)
+    if report.ended == "exit" and report.exit_code == 0:
+        how = "ended well, but without having written the file"
+    return f"the generator {preparation.argv[0]!r} of {preparation.output!r} {how}"
+
+
+def _make_durable(path: Path) -> None:
+    """On disk before it has its name: a power cut leaves no empty instance behind."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

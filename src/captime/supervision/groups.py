@@ -1,0 +1,142 @@
+"""Control groups, version 2: one group per run, which nothing that the run starts can leave by forking.
+
+Needs a writable group of our own (a delegated one, or root). Counting CPU time, listing and killing work without any
+controller; limits on memory and on the number of processes work where these controllers are handed down to us.
+"""
+
+import errno
+import os
+import time
+from pathlib import Path
+
+_REMOVAL_PATIENCE = 0.5
+
+
+def own_group() -> Path | None:
+    """The folder of the control group we are in, if there is a version 2 hierarchy at all."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    inside = next((line[3:] for line in groups if line.startswith("0::")), None)
+    for line in mounts:
+        before, _, after = line.partition(" - ")
+        if inside is not None and after.startswith("cgroup2 "):
+            return Path(before.split()[4]) / inside.lstrip("/")
+    return None
+
+
+class Group:
+    """A group that exists as long as this object is not removed.
+
+    Args:
+        folder: Where; its parent must exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self._procs = f"{folder}/cgroup.procs"
+        self._stat = f"{folder}/cpu.stat"
+
+    def entrance(self) -> int:
+        """A descriptor; who writes `0` to it is inside."""
+        return os.open(self._procs, os.O_WRONLY | os.O_CLOEXEC)
+
+    def limit(self, memory: int | None, processes: int | None) -> bool:
+        """Set limits; says whether memory is limited by the kernel now."""
+        if processes is not None:
+            self._set("pids.max", str(processes))
+        if memory is None or not self._set("memory.max", str(memory)):
+            return False
+        # Swap would let it grow on; and a tree of which one process was killed is of no use any more.
+        self._set("memory.swap.max", "0")
+        self._set("memory.oom.group", "1")
+        return True
+
+    def cpu_ns(self) -> int:
+        """CPU time of everything that ever was inside."""
+        return self._number(self._stat, b"usage_usec") * 1000
+
+    def peak_memory(self) -> int | None:
+        """The most memory ever in use at once; None if nobody counted."""
+        try:
+            return int(Path(f"{self.folder}/memory.peak").read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def ran_out_of_memory(self) -> bool:
+        """The kernel has killed somebody inside over the limit."""
+        return self._number(f"{self.folder}/memory.events", b"oom_kill") > 0
+
+    def pids(self) -> list[int]:
+        """Who is inside."""
+        try:
+            return [int(pid) for pid in Path(self._procs).read_bytes().split()]
+        except OSError:
+            return []
+
+    def kill(self) -> None:
+        """Kill everybody inside at once, whatever they are doing; kernels before 5.14 leave it to others."""
+        self._set("cgroup.kill", "1")
+
+    def remove(self) -> None:
+        """Take the empty group away."""
+        remove_groups(self.folder)
+
+    def _set(self, name: str, value: str) -> bool:
+        try:
+            descriptor = os.open(f"{self.folder}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            return os.write(descriptor, value.encode("ascii")) > 0
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+
+    @staticmethod
+    def _number(path: str, name: bytes) -> int:
+        try:
+            lines = Path(path).read_bytes().splitlines()
+        except OSError:
+            return 0
+        return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+
+
+def hand_down_controllers(folder: Path) -> None:
+    """Let groups below limit memory and processes, if we are allowed to; they count and kill without it."""
+    for controller in ("+memory", "+pids"):
+        try:
+            (folder / "cgroup.subtree_control").write_text(controller, encoding="ascii")
+        except OSError:
+            continue
+
+
+def kill_groups(folder: Path) -> int:
+    """Kill everybody in a group and in all groups below it, and take them away; how many were inside."""
+    inside = 0
+    try:
+        for each in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
+            inside += len((each / "cgroup.procs").read_bytes().split())
+        (folder / "cgroup.kill").write_text("1", encoding="ascii")
+    except OSError:
+        return inside
+    remove_groups(folder)
+    return inside
+
+
+def remove_groups(folder: Path) -> None:
+    """Take a group away with all groups below it. Who has just been killed may be inside for a moment longer."""
+    deadline = time.monotonic() + _REMOVAL_PATIENCE
+    while folder.exists():
+        try:
+            for below in [each for each in folder.iterdir() if each.is_dir()]:
+                remove_groups(below)
+            folder.rmdir()
+        except OSError as trouble:
+            if trouble.errno not in {errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT} or time.monotonic() > deadline:
+                return
+            time.sleep(0.001)

@@ -1,0 +1,44 @@
+"""The few things a supervisor asks of the kernel that Python has no word for; each says what it does elsewhere."""
+
+import ctypes
+import sys
+import time
+
+LINUX = sys.platform.startswith("linux")
+
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_CHILD_SUBREAPER = 36
+# The libc is looked up once, before any fork: nothing is loaded between fork and exec.
+_libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
+
+
+def become_subreaper() -> bool:
+    """From now on orphaned descendants become our children; False where there is no such thing (Linux has it)."""
+    return _libc is not None and _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def die_with_parent(signal_number: int) -> None:
+    """Ask for a signal when the thread that started us ends; does nothing where there is no such thing."""
+    if _libc is not None:
+        _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal_number, 0, 0, 0)
+
+
+def cpu_clock_ns(pid: int) -> int | None:
+    """CPU time of a process with all its threads, to the nanosecond, without its children; None if it has gone.
+
+    Works for other people's processes on Linux only: the clock of a process is named by the complement of its number.
+    """
+    if not LINUX:
+        return None
+    try:
+        return time.clock_gettime_ns((~pid << 3) | 2)
+    except OSError:
+        return None
+
+
+def suspended_ns() -> int:
+    """How long the machine has slept since it was started; only differences mean something."""
+    if LINUX:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    awake = getattr(time, "CLOCK_UPTIME_RAW", None)  # macOS
+    return 0 if awake is None else time.clock_gettime_ns(time.CLOCK_MONOTONIC) - time.clock_gettime_ns(awake)

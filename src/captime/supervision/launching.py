@@ -1,0 +1,213 @@
+"""From a launch to a report: everything that is set up around a run and taken down after it."""
+
+import os
+import re
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from captime.supervision import scratch
+from captime.supervision.child import Descriptors, NotStarted, Started, Surroundings, start
+from captime.supervision.errands import prepare, verify
+from captime.supervision.functions import RESULT_BYTES, Functions
+from captime.supervision.groups import Group
+from captime.supervision.limits import Limits
+from captime.supervision.messages import Launch, Report
+from captime.supervision.output import KEPT_BYTES, Matcher
+from captime.supervision.processes import TAG, all_pids
+from captime.supervision.run import Duties, Pipes, Run, changed_file
+from captime.supervision.streams import Listener, Pipe
+from captime.supervision.tree import Isolation, Tree
+
+# Where memory is watched by looking, no process may outgrow its limit by much between two looks. Programs reserve far
+# more address space than they use, so this is generous: it protects the machine, the looks enforce the limit.
+_ADDRESS_SPACE_FACTOR, _ADDRESS_SPACE_BYTES = 4, 1 << 30
+_OTHER_PROCESSES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a slot runs its programs.
+
+    Attributes:
+        isolation: How trees are kept together.
+        scratch: A directory of the slot's own, for the directories of its runs.
+        group: A control group of the slot's own, for the groups of its runs.
+        core: The core its runs are tied to.
+    """
+
+    isolation: Isolation
+    scratch: str
+    group: Path | None = None
+    core: int | None = None
+
+
+class Launcher:
+    """Runs one program after the other.
+
+    Args:
+        place: Where.
+        listener: Where it waits for them.
+        duties: What else has to be done meanwhile.
+    """
+
+    def __init__(self, place: Place, listener: Listener, duties: Duties) -> None:
+        self._place = place
+        self._listener = listener
+        self._duties = duties
+        self._functions = Functions()
+        self._groups = 0
+
+    def close(self) -> None:
+        """Let the processes go that are kept for function targets."""
+        self._functions.close()
+
+    def perform(self, launch: Launch) -> Report:
+        """Run it; every trace of it is gone afterwards, but for what the report says."""
+        folder = f"{self._place.scratch}/{launch.number}"
+        try:
+            os.mkdir(folder, 0o700)  # noqa: PTH102 (once per run; pathlib costs more than the call)
+            failure = prepare(launch, lambda errand, stdout: self._run(errand, folder, stdout=stdout))
+            if failure is not None:
+                return failure
+            changed = changed_file(launch.guarded)
+            if changed is not None:
+                return Report(launch.number, "lost", problem=changed)
+            return self._run_and_verify(launch, folder)
+        except NotStarted as reason:
+            return Report(launch.number, "not-started", problem=str(reason))
+        except OSError as trouble:
+            return Report(launch.number, "lost", problem=f"the supervisor could not set up the run: {trouble}")
+        finally:
+            scratch.remove(folder)
+
+    def _run_and_verify(self, launch: Launch, folder: str) -> Report:
+        """The run itself; then the verifier's word on what it printed, which is kept on disk until then."""
+        printed = f"{folder}.stdout"
+        ready = replace(launch, argv=_filled_in(launch.argv, launch, folder))
+        if launch.verifier is None:
+            return self._run(ready, folder)
+        try:
+            with Path(printed).open("xb") as copy:
+                report = self._run(ready, folder, copy=copy)
+            if report.ended != "exit":
+                return report
+            words = _filled_in(launch.verifier, launch, folder)
+            command = tuple(word.replace("{stdout}", printed) for word in words)
+            return verify(launch, report, command, printed, lambda errand, _: self._run(errand, folder))
+        finally:
+            Path(printed).unlink(missing_ok=True)
+
+    def _run(self, launch: Launch, folder: str, *, stdout: int | None = None, copy: BinaryIO | None = None) -> Report:
+        try:
+            matcher = Matcher(launch.patterns)
+        except re.error as flaw:
+            raise NotStarted(f"a pattern is no regular expression: {flaw}") from None
+        group = self._group()
+        pipes = Pipes(
+            Pipe(self._listener, matcher, copy=copy),
+            Pipe(self._listener),
+            matcher,
+            None if launch.call is None else Pipe(self._listener, kept=RESULT_BYTES),
+        )
+        try:
+            limited = group is not None and group.limit(launch.memory_limit, launch.processes_limit)
+            started = self._started(launch, folder, pipes, group, stdout=stdout, memory_is_limited=limited)
+        except BaseException:
+            for pipe in pipes.each():
+                pipe.close()
+            if group is not None:
+                group.remove()
+            raise
+        tree = Tree(
+            started,
+            group,
+            adopts=self._place.isolation != "posix",
+            keep=self._functions.pids,
+            tag=launch.tag,
+        )
+        limits = Limits(launch, tree, folder, memory_is_limited=limited)
+        run = Run(launch, tree, pipes, limits, listener=self._listener, duties=self._duties, group=group)
+        report = run.watch()
+        if group is not None:
+            group.remove()
+        return self._with_output_file(report, launch, folder, matcher)
+
+    def _group(self) -> Group | None:
+        self._groups += 1
+        return None if self._place.group is None else Group(self._place.group / f"run-{self._groups}")
+
+    def _started(
+        self,
+        launch: Launch,
+        folder: str,
+        pipes: Pipes,
+        group: Group | None,
+        *,
+        stdout: int | None,
+        memory_is_limited: bool,
+    ) -> Started:
+        surroundings = Surroundings(
+            supervisor=os.getpid(),
+            directory=folder if launch.directory is None else launch.directory,
+            core=self._place.core,
+            address_space=None
+            if memory_is_limited or launch.memory_limit is None
+            else _ADDRESS_SPACE_FACTOR * launch.memory_limit + _ADDRESS_SPACE_BYTES,
+            file_size=launch.disk_limit,
+            processes=None if launch.processes_limit is None else launch.processes_limit + _others(),
+        )
+        environment = {**launch.environment, TAG: launch.tag, "TMPDIR": folder}
+        stdin = _open_input(launch.stdin)
+        entrance = None if group is None else group.entrance()
+        descriptors = Descriptors(stdin, pipes.stdout.outer if stdout is None else stdout, pipes.stderr.outer, entrance)
+        try:
+            if launch.call is None or pipes.result is None:
+                return start(launch.argv, environment, surroundings, descriptors)
+            return self._functions.start(launch.call, environment, surroundings, descriptors, pipes.result.outer)
+        finally:
+            os.close(stdin)
+            if entrance is not None:
+                os.close(entrance)
+            for pipe in pipes.each():
+                pipe.hand_over()
+
+    @staticmethod
+    def _with_output_file(report: Report, launch: Launch, folder: str, matcher: Matcher) -> Report:
+        """What the run wrote to its output file; patterns are looked for in it, too."""
+        if launch.output_file is None:
+            return report
+        try:
+            descriptor = os.open(f"{folder}/{launch.output_file}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return report
+        try:
+            text = os.read(descriptor, KEPT_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        finally:
+            os.close(descriptor)
+        matcher.add(text)
+        matcher.finish()
+        matcher.look(float("inf"))
+        return replace(report, output_file=text, matches=matcher.found)
+
+
+def _filled_in(words: tuple[str, ...], launch: Launch, folder: str) -> tuple[str, ...]:
+    """With the run's own directory and its output file in the places that stand for them."""
+    output = "{output}" if launch.output_file is None else f"{folder}/{launch.output_file}"
+    return tuple(word.replace("{output}", output).replace("{scratch}", folder) for word in words)
+
+
+def _open_input(path: str | None) -> int:
+    """A file for reading that nobody has to fill; waits for nobody, not even if it is a pipe by that name."""
+    try:
+        descriptor = os.open(path or os.devnull, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as trouble:
+        raise NotStarted(f"cannot read the input file {path!r}: {trouble.strerror}") from None
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _others() -> int:
+    """Processes are limited per user, so those that exist already have to be allowed for."""
+    return len(all_pids()) + _OTHER_PROCESSES

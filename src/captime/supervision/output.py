@@ -1,0 +1,156 @@
+"""What a program prints: counted, the beginning and the end of it kept, every line of it looked at, and the rest gone.
+
+However much is written, a bounded amount is held. A program can be slowed down by this (its pipe is full), but it can
+not keep the supervisor from its duties: lines are looked at in small portions.
+"""
+
+import re
+import time
+from collections import deque
+from collections.abc import Mapping
+
+KEPT_BYTES = 64 * 1024
+# A search may take the square of what it looks at, so it never looks at much at once: a few KiB, or one longer line by
+# patterns that are anchored to its beginning.
+_AT_ONCE = 4 * 1024
+_LONGEST_LINE = 64 * 1024
+# With these (looking around, atomic groups, possessive repeats, ends of the whole text) a pattern can match in a line
+# and yet nowhere in the text that holds the line.
+_MINDS_ITS_SURROUNDINGS = re.compile(rb"\\[AZ]|\(\?[!=<>(-]|[*+?}]\+")
+
+
+class Capture:
+    """Head and tail of a stream.
+
+    Args:
+        kept: How many bytes of its head are kept.
+
+    Attributes:
+        total: Bytes in all.
+        head: The first bytes.
+    """
+
+    def __init__(self, kept: int = KEPT_BYTES) -> None:
+        self.total = 0
+        self._kept = kept
+        self.head = b""
+        self._tail = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        """Take note of what came next."""
+        self.total += len(chunk)
+        if len(self.head) < self._kept:
+            self.head += chunk[: self._kept - len(self.head)]
+        self._tail += chunk[-KEPT_BYTES:]
+        if len(self._tail) > 4 * KEPT_BYTES:
+            del self._tail[:-KEPT_BYTES]
+
+    @property
+    def tail(self) -> bytes:
+        """The last 64 KiB."""
+        return bytes(self._tail[-KEPT_BYTES:])
+
+
+class _Pattern:
+    """One regular expression, ready for lines and for a first glance at several lines at once."""
+
+    def __init__(self, text: str) -> None:
+        source = text.encode("utf-8", "surrogateescape")
+        self._by_line = re.compile(source)
+        self._longest = _LONGEST_LINE if source.startswith(b"^") else _AT_ONCE
+        self._glance = None if _MINDS_ITS_SURROUNDINGS.search(source) else re.compile(source, re.MULTILINE)
+
+    def may_be_in(self, lines: bytes) -> bool:
+        """False: in none of these lines."""
+        return self._glance is None or self._glance.search(lines) is not None
+
+    def found_in(self, line: bytes) -> bytes | None:
+        """The group `value`, or the first group, or all of the match; None if there is none."""
+        match = self._by_line.search(line[: self._longest])
+        if match is None:
+            return None
+        group: str | int = "value" if "value" in self._by_line.groupindex else min(1, self._by_line.groups)
+        found: bytes | None = match.group(group)
+        return b"" if found is None else found
+
+
+class Matcher:
+    """Looks for patterns in lines as they come; the last match of each counts.
+
+    A line ends with a newline, before which a carriage return is left out. Of a long line only the beginning is looked
+    at: 64 KiB by patterns that begin with `^`, 4 KiB by others.
+
+    Args:
+        patterns: Regular expressions by name.
+
+    Attributes:
+        found: The last matches.
+    """
+
+    def __init__(self, patterns: Mapping[str, str]) -> None:
+        self.found: dict[str, bytes] = {}
+        self._patterns = {name: _Pattern(text) for name, text in patterns.items()}
+        self._partial = b""
+        self._skipping = False
+        # Whole lines, and where in the first text of them the next look begins.
+        self._waiting: deque[bytes] = deque()
+        self._position = 0
+
+    @property
+    def busy(self) -> bool:
+        """There are lines that nobody has looked at yet."""
+        return bool(self._waiting)
+
+    def add(self, chunk: bytes) -> None:
+        """Take in what came next; `look` looks at it."""
+        if not self._patterns:
+            return
+        if self._skipping:
+            # The rest of a line whose beginning was long enough to be looked at.
+            _, newline, chunk = chunk.partition(b"\n")
+            if not newline:
+                return
+            self._skipping = False
+        text = self._partial + chunk
+        end = text.rfind(b"\n") + 1
+        if end:
+            self._waiting.append(text[:end])
+        self._partial = text[end:]
+        if len(self._partial) > _LONGEST_LINE:
+            self._end_line()
+            self._skipping = True
+
+    def look(self, patience: float) -> None:
+        """Look at lines that wait, for so many seconds or until there are none."""
+        deadline = time.monotonic() + patience
+        while self._waiting and time.monotonic() < deadline:
+            self._look_at_some(self._waiting[0])
+
+    def finish(self) -> None:
+        """The end: what stands after the last newline is a line too."""
+        if self._partial:
+            self._end_line()
+
+    def _end_line(self) -> None:
+        self._waiting.append(self._partial + b"\n")
+        self._partial = b""
+
+    def _look_at_some(self, text: bytes) -> None:
+        """The next few lines, or one long one."""
+        begin = self._position
+        end = text.rfind(b"\n", begin, begin + _AT_ONCE) + 1
+        short = end > begin
+        if not short:
+            end = text.index(b"\n", begin) + 1
+        lines = text[begin:end].replace(b"\r\n", b"\n")
+        self._position = end
+        if end == len(text):
+            self._waiting.popleft()
+            self._position = 0
+        for name, pattern in self._patterns.items():
+            # Most output matches nothing: one glance at all of it saves looking at every line.
+            if not short or pattern.may_be_in(lines):
+                for line in lines[:-1].split(b"\n"):
+                    found = pattern.found_in(line)
+                    if found is not None:
+                        self.found[name] = found[:KEPT_BYTES]

@@ -1,0 +1,253 @@
+"""One run from start to end: wait, stop it at the first limit it reaches, and say what happened.
+
+The order of the ending is the design. A clock is read first and the main process is asked afterwards whether it has
+ended, so that a reading is a time at which the run was surely unfinished. What is left of the tree is killed before its
+total is read. Only then are output, guarded files and the state of the machine looked at.
+"""
+
+import os
+import resource
+import signal
+import time
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from captime.supervision.groups import Group
+from captime.supervision.kernel import suspended_ns
+from captime.supervision.limits import Limits, too_late
+from captime.supervision.messages import Ended, Fingerprint, Launch, Report
+from captime.supervision.output import Matcher
+from captime.supervision.streams import Listener, Pipe
+from captime.supervision.tree import Tree
+
+_SECOND = 1_000_000_000
+# Output may still be on its way from a helper process when the main process has ended.
+_DRAIN_NS = 100_000_000
+_LAST_LOOK_SECONDS = 30.0
+_TELL_NS = 500_000_000
+_CONTENDED_SHARE, _CONTENDED_NS = 0.05, 1_000_000
+_IDLE_SHARE, _IDLE_NS = 0.1, 50_000_000
+_DISAGREE_SHARE, _DISAGREE_NS = 0.05, 20_000_000
+_SUSPENDED_NS = 50_000_000
+_OVERSLEPT_NS = 250_000_000
+
+
+class Duties(Protocol):
+    """What else a supervisor does during a run."""
+
+    def attend(self, ready: set[int]) -> bool:
+        """Hear the coordinator; True if the run under way shall be stopped."""
+        ...
+
+    def tell(self, seen_ns: int) -> None:
+        """Pass on how far the run has come."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """The streams of a run; `result` is that of a function's value."""
+
+    stdout: Pipe
+    stderr: Pipe
+    matcher: Matcher
+    result: Pipe | None = None
+
+    def each(self) -> list[Pipe]:
+        """All of them."""
+        return [self.stdout, self.stderr] if self.result is None else [self.stdout, self.stderr, self.result]
+
+    @property
+    def written(self) -> int:
+        """Bytes of stdout and stderr so far."""
+        return self.stdout.capture.total + self.stderr.capture.total
+
+
+def changed_file(guarded: tuple[Fingerprint, ...]) -> str | None:
+    """The first of these files that is not what it was, in the words of a report."""
+    for path, *expected in guarded:
+        try:
+            found = os.stat(path)  # noqa: PTH116 (before and after every run; pathlib costs more than the call)
+        except OSError as trouble:
+            return f"changed: {path}: {trouble.strerror}; it was there when the campaign began"
+        if [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns] != expected:
+            return f"changed: {path}: it is not the file it was when the campaign began; put it back or begin anew"
+    return None
+
+
+class Run:
+    """A run under way.
+
+    Args:
+        launch: What was asked for.
+        tree: What it has started.
+        pipes: Its streams.
+        limits: What it may use.
+        listener: Where we wait.
+        duties: What else has to be done meanwhile.
+        group: Its control group, if it has one.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        tree: Tree,
+        pipes: Pipes,
+        limits: Limits,
+        *,
+        listener: Listener,
+        duties: Duties,
+        group: Group | None,
+    ) -> None:
+        self._launch = launch
+        self._tree = tree
+        self._pipes = pipes
+        self._limits = limits
+        self._listener = listener
+        self._duties = duties
+        self._group = group
+        self._slept_before = suspended_ns()
+        self._overslept = 0
+
+    def watch(self) -> Report:
+        """Wait until it is over, one way or another, and until nothing of it is left."""
+        ended = self._wait()
+        wall = time.monotonic_ns() - self._tree.started.wall_ns
+        runtime = self._limits.seen_ns
+        exited = ended == "exit" and not self._limits.problem
+        if exited:
+            self._tree.sample()
+            runtime = wall if self._launch.clock == "wall" else self._tree.cpu_ns()
+            if too_late(runtime, self._launch.captime):
+                ended = "captime"
+            self._drain()
+        killed, all_gone = self._tree.destroy()
+        status = self._tree.finish()
+        self._last_words()
+        problem = self._limits.problem if all_gone else "a process of the run could not be killed"
+        leftovers = killed if exited else 0
+        return self._judged(self._report(ended, status, wall, runtime, leftovers), problem)
+
+    def _wait(self) -> Ended:
+        """Until the main process ends by itself, a limit is reached or somebody stops it: which of these."""
+        tell_at = time.monotonic_ns() + _TELL_NS
+        while True:
+            planned = self._limits.next_look_ns
+            ready = self._listener.wait(0.0 if self._busy() else (planned - time.monotonic_ns()) / _SECOND)
+            now = time.monotonic_ns()
+            self._overslept = max(self._overslept, now - planned)
+            if self._tree.main_has_ended():
+                return "exit"
+            stopped = self._duties.attend(ready)
+            for pipe in self._pipes.each():
+                pipe.heard(ready)
+            if stopped:
+                return "cancelled"
+            if self._pipes.written > self._launch.output_limit:
+                return "output"
+            reached = self._limits.reached()
+            if reached is not None:
+                return reached
+            if now >= tell_at and self._limits.seen_ns:
+                self._duties.tell(self._limits.seen_ns)
+                tell_at = now + _TELL_NS
+
+    def _busy(self) -> bool:
+        return self._pipes.stdout.busy
+
+    def _drain(self) -> None:
+        """Hear the rest, until the streams end or the patience does: a daemon may hold them open for ever."""
+        deadline = time.monotonic_ns() + _DRAIN_NS
+        while any(pipe.open for pipe in self._pipes.each()) or self._busy():
+            left = deadline - time.monotonic_ns()
+            if left <= 0 or self._pipes.written > self._launch.output_limit:
+                return
+            ready = self._listener.wait(0.0 if self._busy() else left / _SECOND)
+            self._duties.attend(ready)
+            for pipe in self._pipes.each():
+                pipe.heard(ready)
+
+    def _last_words(self) -> None:
+        """What is still in the pipes; nobody is left to write more."""
+        for pipe in self._pipes.each():
+            while self._pipes.written <= self._launch.output_limit and pipe.read():
+                pass
+            pipe.close()
+        self._pipes.matcher.finish()
+        self._pipes.matcher.look(_LAST_LOOK_SECONDS)
+
+    def _report(self, ended: Ended, status: int, wall: int, runtime: int, leftovers: int) -> Report:
+        pipes, usage = self._pipes, self._tree.usage
+        ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        result = pipes.result
+        return Report(
+            number=self._launch.number,
+            ended=self._reason(ended, ended_by),
+            exit_code=os.WEXITSTATUS(status) if ended_by is None else None,
+            signal=ended_by,
+            cpu_ns=self._tree.total_cpu_ns(),
+            wall_ns=wall,
+            runtime_ns=runtime,
+            peak_memory=self._peak_memory(),
+            queue_wait_ns=self._tree.queue_wait_ns,
+            switches=usage.switches,
+            leftovers=leftovers,
+            output_bytes=pipes.written,
+            stdout_head=pipes.stdout.capture.head,
+            stdout_tail=pipes.stdout.capture.tail,
+            stderr_tail=pipes.stderr.capture.tail,
+            matches=pipes.matcher.found,
+            returned=result.capture.head if result is not None and result.capture.total else None,
+        )
+
+    def _reason(self, ended: Ended, ended_by: int | None) -> Ended:
+        """Why it ended, where the kernel was faster than we were."""
+        if ended != "exit":
+            return ended
+        if self._pipes.written > self._launch.output_limit:
+            return "output"
+        if self._group is not None and self._group.ran_out_of_memory():
+            return "memory"
+        if ended_by == signal.SIGXFSZ and self._launch.disk_limit is not None:
+            return "disk"
+        return ended
+
+    def _peak_memory(self) -> int | None:
+        """The most that anybody saw; None for a run that was over before anybody looked, and small."""
+        counted = None if self._group is None else self._group.peak_memory()
+        if counted is not None:
+            return counted
+        largest = self._tree.usage.largest
+        # A process begins as a copy of the supervisor, and the kernel never forgets how large that was.
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        seen = max(self._limits.peak_memory, largest if largest > own else 0)
+        return seen or None
+
+    def _judged(self, report: Report, problem: str) -> Report:
+        """Flags, and whether it has to count as lost."""
+        launch, cpu, wall = self._launch, report.cpu_ns, report.wall_ns
+        waited = self._tree.usage.cpu_ns
+        suspended = suspended_ns() - self._slept_before > _SUSPENDED_NS
+        changed = changed_file(launch.guarded)
+        flags = {
+            "contended": report.queue_wait_ns > max(_CONTENDED_SHARE * wall, _CONTENDED_NS),
+            "idle": wall > _IDLE_NS and cpu < _IDLE_SHARE * wall,
+            "clocks-disagree": cpu - waited > max(_DISAGREE_SHARE * cpu, _DISAGREE_NS),
+            "leftovers": report.leftovers > 0,
+            "suspended": suspended,
+        }
+        lost = ""
+        if changed is not None:
+            lost = changed
+        elif suspended:
+            lost = "the machine was suspended during the run"
+        elif launch.clock == "wall" and self._overslept > _OVERSLEPT_NS and report.ended == "exit":
+            lost = f"the supervisor was held up for {self._overslept / _SECOND:.2f} s; nobody knows when the run ended"
+        elif problem and problem != self._limits.problem:
+            lost = problem
+        return replace(
+            report,
+            ended="lost" if lost else report.ended,
+            flags=tuple(name for name, raised in flags.items() if raised),
+            problem=lost or problem,
+        )

@@ -1,0 +1,116 @@
+"""Run as a process of its own: a slot supervisor, which does one launch after the other until its coordinator is gone.
+
+It says `started N` before anything of a launch happens, so that a launch it never spoke of has never begun. The words:
+`run`, `cancel N`, `withdraw N` come in; `ready`, `started N`, `progress N nanoseconds`, `withdrawn N`, `report` go out.
+"""
+
+import gc
+import json
+import os
+import signal
+import socket
+from collections import deque
+from pathlib import Path
+
+from captime.supervision.kernel import become_subreaper, die_with_parent
+from captime.supervision.launching import Launcher, Place
+from captime.supervision.messages import Launch, Report
+from captime.supervision.streams import Listener
+from captime.supervision.wire import Channel
+
+_FOREVER = 3600.0
+
+
+class Slot:
+    """A supervisor at work.
+
+    Args:
+        channel: The conversation with the coordinator.
+        place: Where the runs happen.
+    """
+
+    def __init__(self, channel: Channel, place: Place) -> None:
+        self._channel = channel
+        self._listener = Listener(channel)
+        self._launcher = Launcher(place, self._listener, self)
+        self._waiting: deque[Launch] = deque()
+        self._current: int | None = None
+        self._cancelled: set[int] = set()
+
+    @property
+    def _leaving(self) -> bool:
+        return self._channel.closed or self._listener.asked_to_go
+
+    def serve(self) -> None:
+        """Until the coordinator is gone, or asks us to go; nothing of ours is left then."""
+        self._channel.send("ready")
+        try:
+            while not self._leaving:
+                self.attend(self._listener.wait(0.0 if self._waiting else _FOREVER))
+                if self._waiting and not self._leaving:
+                    self._do(self._waiting.popleft())
+        finally:
+            self._launcher.close()
+
+    def _do(self, launch: Launch) -> None:
+        self._current = launch.number
+        self._channel.send("started", str(launch.number))
+        report = self._launcher.perform(launch)
+        self._current = None
+        self._cancelled.discard(launch.number)
+        self._channel.send("report", report.to_json())
+
+    def attend(self, ready: set[int]) -> bool:
+        """Hear the coordinator; True if the run under way shall be stopped."""
+        if self._channel.fileno() in ready:
+            for word, text in self._channel.receive():
+                if word == "run":
+                    self._waiting.append(Launch.from_json(text))
+                elif word == "cancel":
+                    self._cancel(int(text))
+                elif word == "withdraw":
+                    self._withdraw(int(text))
+        return self._leaving or self._current in self._cancelled
+
+    def tell(self, seen_ns: int) -> None:
+        """Pass on how far the run has come; never mind if the coordinator has not even heard the last of it."""
+        if not self._channel.waiting:
+            self._channel.send("progress", f"{self._current} {seen_ns}")
+
+    def _cancel(self, number: int) -> None:
+        """Stop the run under way, or do not begin at all."""
+        if number == self._current:
+            self._cancelled.add(number)
+        elif self._taken_back(number):
+            self._channel.send("report", Report(number, "cancelled").to_json())
+
+    def _withdraw(self, number: int) -> None:
+        """Give a launch back that has not begun."""
+        if self._taken_back(number):
+            self._channel.send("withdrawn", str(number))
+
+    def _taken_back(self, number: int) -> bool:
+        for launch in self._waiting:
+            if launch.number == number:
+                self._waiting.remove(launch)
+                return True
+        return False
+
+
+def main(arguments: list[str]) -> None:
+    """Take a connection, the process number of the coordinator, and a description of the place."""
+    descriptor, coordinator, tied_to_it, description = arguments
+    connection = socket.socket(fileno=int(descriptor))
+    connection.set_inheritable(False)
+    if int(tied_to_it):
+        # Not a signal that kills: what it has started has to be cleared away first.
+        die_with_parent(signal.SIGTERM)
+        if os.getppid() != int(coordinator):
+            return
+    become_subreaper()
+    place = json.loads(description)
+    group = place.pop("group")
+    slot = Slot(Channel(connection), Place(**place, group=None if group is None else Path(group)))
+    # Whatever exists now lives as long as we do: the collector need not look at it, nor copy its pages after a fork.
+    gc.freeze()
+    slot.serve()
