@@ -60,11 +60,8 @@ class Template:
         for name in sorted(self.names):
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                hint = (
-                    f"did you mean {{{near[0]}}}?"
-                    if near
-                    else f"there are {', '.join(f'{{{each}}}' for each in known)}"
-                )
+                there = ", ".join(f"{{{each}}}" for each in known)
+                hint = f"did you mean {{{near[0]}}}?" if near else f"there are {there}."
                 raise ScenarioError(
                     f"{self._where}: nothing is called {{{name}}}; {hint} Braces that stand for themselves are written "
                     "{{ and }}."

@@ -1,6 +1,7 @@
 """What is wrong with a scenario, in words: file, line, field, what was found, what was expected, what to do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -47,6 +48,16 @@ class Place:
         line = self._lines.of(field)
         where = self.name if line is None else f"{self.name}, line {line}"
         return f"{where}: {'.'.join(map(str, field))}" if field else where
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Put the file's name before complaints from rooms that do not know it."""
+        try:
+            yield
+        except ScenarioError as error:
+            if str(error).startswith(self.name):
+                raise
+            raise type(error)(f"{self.name}: {error}") from None
 
 
 def refused(error: ValidationError, model: type[BaseModel], place: Place) -> ScenarioError:

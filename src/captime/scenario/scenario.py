@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from captime.errors import ScenarioError
+from captime.errors import ScenarioError, UtilityError
 from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
@@ -58,7 +58,7 @@ class Scenario:
         """What an answer is worth."""
         try:
             return parse_utility(self.wishes.utility)
-        except ScenarioError as error:
+        except UtilityError as error:
             raise ScenarioError(f"{self.place('utility')}: {error}") from None
 
     @cached_property
@@ -84,9 +84,11 @@ class Scenario:
     @cached_property
     def program(self) -> CommandProgram | FunctionProgram:
         """The program, its files found and hashed."""
-        return program_of(
-            self.wishes.target, self.stream, self.configurations, self.folder, self.place, function=self.function
-        )
+        stream, configurations = self.stream, self.configurations
+        with self.place.naming():
+            return program_of(
+                self.wishes.target, stream, configurations, self.folder, self.place, function=self.function
+            )
 
     @property
     def ledger(self) -> Path:
@@ -206,7 +208,8 @@ class Scenario:
                 raise ScenarioError(
                     f"{self.place('options', option)} is {options[option]!r}; expected a number, a text, true or false"
                 )
-        build_procedure(name, PROCEDURES, self.problem, options)
+        with self.place.naming():
+            build_procedure(name, PROCEDURES, self.problem, options)
 
 
 def _instead(name: str, known: Mapping[str, Any]) -> str:

@@ -7,7 +7,8 @@ import csv
 import glob
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -121,23 +122,19 @@ def read_answers(path: Path, where: str) -> dict[str, bytes]:
     return {row["instance"]: os.fsencode(row["answer"]) for row in rows if row["answer"]}
 
 
-def with_answers(instances: Sequence[Instance], answers: dict[str, bytes], where: str) -> list[Instance]:
+def with_answers(instances: Sequence[Instance], answers: Mapping[str, bytes], where: str) -> list[Instance]:
     """The same instances with what is known about them; found by name, or by the file's own name if that is unique."""
     base = [os.path.basename(instance.name) for instance in instances]  # noqa: PTH119 (names of any bytes)
-    given = dict(answers)
+    times = Counter(base)
     known: list[Instance] = []
-    used: set[str] = set()
     for instance, short in zip(instances, base, strict=True):
-        key = instance.name if instance.name in given else short if base.count(short) == 1 else ""
-        if key in given:
-            used.add(key)
-            instance = replace(instance, answer=given[key])  # noqa: PLW2901 (the same instance, better known)
-        known.append(instance)
-    strangers = [name for name in given if name not in used]
-    if given and not used:
-        near = get_close_matches(strangers[0], [*base, *(each.name for each in instances)], n=1)
+        key = instance.name if instance.name in answers else short if times[short] == 1 else ""
+        known.append(replace(instance, answer=answers[key]) if key in answers else instance)
+    if answers and all(found is given for found, given in zip(known, instances, strict=True)):
+        stranger = next(iter(answers))
+        near = get_close_matches(stranger, [*base, *(each.name for each in instances)], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ScenarioError(f"{where}: no instance is called {strangers[0]!r}, nor like any other of the file{hint}")
+        raise ScenarioError(f"{where}: no instance is called {stranger!r}, nor like any other of the file{hint}")
     return known
 
 
