@@ -1,76 +1,121 @@
-"""`captime demo`: Naive, UP and the race on a made-up table, with the certificate and one picture."""
+"""`captime demo`: a real solver, configured in about a minute on instances made on the fly."""
 
+import shutil
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from captime.campaign import CampaignResult, run_campaign
+from captime.campaign.from_parts import manner_of, question_of
 from captime.cli.interrupts import asking_to_stop
-from captime.cli.live import live_view
 from captime.cli.printing import print_certificate
-from captime.report.figures.epsilon import draw_epsilon
-from captime.report.simulated import account_of_simulation
-from captime.report.trace_file import write_trace
-from captime.report.words import rounded_up
-from captime.simulation import Simulation, simulate
-from captime.sources.synthetic import synthetic_table
+from captime.errors import MissingExtra
+from captime.instances import script
+from captime.report.campaign_view import campaign_view
+from captime.report.campaigned import account_of_campaign
+from captime.report.figures.canvas import check_picture_path
+from captime.report.figures.epsilon import curve_of, draw_epsilon
+from captime.scenario import load_scenario
 
-_UTILITY = "log-laplace(60, 1)"
-_EPSILON = 0.1
-_NAIVE_EPSILONS = (0.3, 0.25, 0.2, 0.17, 0.15, 0.13, 0.12, 0.11, 0.1)
+_SCENARIO = """\
+# Made by `captime demo`: kissat on planted 3-colouring formulas. Go on with it: captime run {name} --epsilon 0.05
+utility = "log-laplace(10ms, 1)"   # worth half as much after 10 ms, a tenth after 50 ms
+delta = 0.1                        # the certificate may be wrong with this probability
+seed = {seed}
+
+[target]
+command = [{kissat!r}, "-q", "-n", "--seed={{seed}}", "{{options}}", "{{instance}}"]
+answer = "^s (SATISFIABLE|UNSATISFIABLE)"
+exit_codes = [10, 20]
+
+[configurations]
+default      = {{ options = [] }}
+sat          = {{ options = ["--sat"] }}
+unsat        = {{ options = ["--unsat"] }}
+plain        = {{ options = ["--plain"] }}
+basic        = {{ options = ["--basic"] }}
+no-probing   = {{ options = ["--probe=false"] }}
+no-stable    = {{ options = ["--stable=0"] }}
+only-stable  = {{ options = ["--stable=2"] }}
+no-eliminate = {{ options = ["--eliminate=false"] }}
+no-simplify  = {{ options = ["--simplify=false"] }}
+
+[instances]                        # an endless stream, made by seed when it is needed
+generator = [{python!r}, "-I", {colouring!r}, "--seed", "{{k}}"]
+suffix = ".cnf"
+
+[stop]
+epsilon = {epsilon}
+wall = "{wall}"
+"""
 
 
 def demo_command(
-    out: Annotated[Path, typer.Option(help="Folder for the picture and the trace.")] = Path("demo-out"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the table and of the sampling.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for scenario, ledger and pictures.")] = Path("demo-out"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything drawn at random.")] = 1,
+    epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
+    wall: Annotated[str, typer.Option(metavar="TIME", help="Stop after so much time on the clock.")] = "60s",
 ) -> None:
-    """Compare Naive, UP and the race on a small made-up table, and show what a certificate looks like."""
+    """Configure a real SAT solver on instances made on the fly, and show what a certificate looks like.
+
+    Everything it makes is in one folder: the scenario it wrote, the ledger with every run, and the pictures.
+    """
+    kissat = _kissat()
+    picture = out / "epsilon.png"
+    check_picture_path(picture)
     console = Console(highlight=False, soft_wrap=True)
-    table = synthetic_table(seed, 40, 20_000, limit=900.0, name="made-up-solver")
-    console.print(f"A made-up solver: {table.n_configs} configurations, {table.n_instances:,} instances (seed {seed}).")
-    console.print(f"An answer is worth {_UTILITY}: half of its worth is gone after a minute. Goal: {_EPSILON}.\n")
-    found: dict[str, Simulation] = {}
-    with asking_to_stop() as interrupted:
-        for procedure in ("up", "race"):
-            with live_view(table.configs, procedure, wanted=True) as observer:
-                found[procedure] = simulate(
-                    table,
-                    utility=_UTILITY,
-                    procedure=procedure,
-                    epsilon=_EPSILON,
-                    seed=seed,
-                    observer=observer,
-                    interrupted=interrupted,
-                )
-    naive = [simulate(table, utility=_UTILITY, procedure="naive", epsilon=goal, seed=seed) for goal in _NAIVE_EPSILONS]
-    _compare(console, found["up"], found["race"], naive)
-    print_certificate(account_of_simulation(found["race"]))
     out.mkdir(parents=True, exist_ok=True)
-    curves = {"UP (the paper)": found["up"], "race (captime's default)": found["race"]}
-    draw_epsilon(curves, out / "epsilon.png", {"Naive, captime where u = epsilon / 2": naive})
-    write_trace(found["race"].outcome.trace, table.configs, out / "race.jsonl")
-    console.print(f"\nPicture: {out / 'epsilon.png'}   every decision of the race: {out / 'race.jsonl'}")
-    console.print("Next: captime simulate YOUR-TABLE.csv --utility 'log-laplace(60, 1)' --epsilon 0.1")
+    path = out / "scenario.toml"
+    text = _SCENARIO.format(
+        name=path,
+        seed=seed,
+        kissat=kissat,
+        python=sys.executable,
+        colouring=str(script("colouring")),
+        epsilon=epsilon,
+        wall=wall,
+    )
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        # Another demo: its runs answer another question.
+        for old in (path.with_suffix(".ledger"), path.with_suffix(".ledger-wal"), path.with_suffix(".ledger-shm")):
+            old.unlink(missing_ok=True)
+    path.write_text(text, encoding="utf-8")
+    console.print("kissat, ten configurations, formulas of 80 to 200 nodes to be coloured with three colours.")
+    goal = f"Goal: within {epsilon:g} of the best, or {wall} on the clock."
+    console.print(f"An answer is worth half after 10 ms. {goal}\n")
+    result = _run(path)
+    print_certificate(account_of_campaign(result))
+    console.print()
+    # verify here
+    note = f"kissat, {result.question.utility}, delta = {result.question.delta:g}"
+    draw_epsilon({"race": curve_of(result.outcome.trace)}, picture, note, [epsilon])
+    console.print(f"\nScenario: {path}   every run: {result.ledger}   picture: {picture}")
+    console.print(f"Next: captime run {path} --epsilon 0.05   captime status {result.ledger}   captime init")
 
 
-def _compare(console: Console, up: Simulation, race: Simulation, naive: list[Simulation]) -> None:
-    """When UP and the race held each epsilon that Naive was asked for, and what each had cost."""
-    shown = Table(title="CPU days until epsilon is certified", title_justify="left")
-    for heading in ("epsilon", "Naive", "UP", "race", "UP / race"):
-        shown.add_column(heading, justify="right")
-    for run in naive:
-        by_up, by_race = _spent(up, run.epsilon), _spent(race, run.epsilon)
-        if by_up is not None and by_race is not None:
-            days = [f"{seconds / 86400:.2f}" for seconds in (run.cpu_seconds, by_up, by_race)]
-            shown.add_row(rounded_up(run.epsilon, 2), *days, f"{by_up / by_race:.0f}")
-    console.print(shown)
+def _run(path: Path) -> CampaignResult:
+    parts = load_scenario(path).build()
+    question = question_of(parts)
+    names = [config.name for config in question.configs]
+    with (
+        asking_to_stop() as asked,
+        campaign_view(names, question.epsilon, "captime demo", quiet=False) as view,
+    ):
+        return run_campaign(question, parts.ledger, manner_of(parts), observer=view, interrupted=asked)
 
 
-def _spent(result: Simulation, epsilon: float) -> float | None:
-    """CPU seconds until this epsilon was certified; None if it never was."""
-    made = result.outcome.trace.decisions()
-    there = np.flatnonzero(made.epsilon <= epsilon)
-    return float(made.seconds[there[0]]) if len(there) else None
+def _kissat() -> str:
+    """The solver: on the path, or in the package that brings it."""
+    found = shutil.which("kissat")
+    if found is not None:
+        return found
+    spec = find_spec("sage_wheels")
+    for folder in [] if spec is None else spec.submodule_search_locations or []:
+        binary = Path(folder) / "bin" / "kissat"
+        if binary.is_file():
+            return str(binary)
+    raise MissingExtra("the demo's solver, kissat,", "demo")

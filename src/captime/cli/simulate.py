@@ -16,7 +16,7 @@ from captime.cli.printing import print_certificate
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
 from captime.report.figures.canvas import check_picture_path
-from captime.report.figures.epsilon import draw_epsilon
+from captime.report.figures.epsilon import curve_of, draw_epsilon
 from captime.report.machine import as_json
 from captime.report.simulated import account_of_simulation
 from captime.report.trace_file import check_trace_path, write_trace
@@ -108,7 +108,8 @@ def simulate_command(
         for name, result in results.items():
             write_trace(result.outcome.trace, table.configs, trace if compare is None else _beside(trace, name))
     if plot is not None:
-        draw_epsilon(results, plot)
+        curves = {name: curve_of(result.outcome.trace) for name, result in results.items()}
+        draw_epsilon(curves, plot, f"{table.name}, {utility}, delta = {delta:g}", [epsilon])
     _print_results(results, compared=compare is not None, as_json_object=as_json_object)
     reached = all(result.outcome.stopped in GOAL_REACHED for result in results.values())
     raise typer.Exit(0 if reached and not refused else 3)
