@@ -106,7 +106,7 @@ class Wishes(Section):
     oversubscribe: bool = Field(default=False, description="Allow more jobs than cores.")
     order: Literal["arrival", "fixed"] = Field(default="arrival", description="In which order outcomes are told.")
     window: PositiveInt = Field(default=8, description="How many runs are open at once if the order is fixed.")
-    isolation: Literal["cgroup2", "pidns", "subreaper", "posix"] | None = Field(
+    isolation: Literal["cgroup2", "subreaper", "posix"] | None = Field(
         default=None, description="How runs are kept together."
     )
     ledger: str | None = Field(default=None, description="The file in which every run is recorded.")

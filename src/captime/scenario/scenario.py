@@ -114,12 +114,12 @@ class Scenario:
     @property
     def jobs(self) -> int:
         """How many runs go on at once."""
-        jobs, cores = self.wishes.jobs, allowed_cores()
+        jobs, available = self.wishes.jobs, allowed_cores()
         if jobs == "auto":
-            return cores
-        if jobs > cores and not self.wishes.oversubscribe:
+            return available
+        if jobs > available and not self.wishes.oversubscribe:
             raise ScenarioError(
-                f"{self.place('jobs')} is {jobs}, but there are {cores} cores; more runs than cores disturb each "
+                f"{self.place('jobs')} is {jobs}, but there are {available} cores; more runs than cores disturb each "
                 "other's times. Ask for fewer, or say oversubscribe = true and the certificate will mention it"
             )
         return jobs

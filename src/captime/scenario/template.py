@@ -15,7 +15,7 @@ delta = 0.1                       # the certificate may be wrong with this proba
 # order = "arrival"               # "fixed": the same outcomes give the same answer, whatever the timing
 # window = 8                      # with order = "fixed": how many runs are open at once
 # ledger = "scenario.ledger"      # every run is recorded here
-# isolation = "subreaper"         # cgroup2, pidns, subreaper or posix; left out: the best that works here
+# isolation = "subreaper"         # cgroup2, subreaper or posix; left out: the best that works here
 
 # [options]                       # options of the procedure, such as
 # boost = 1.25
