@@ -4,6 +4,7 @@ Only `executors/local.py` has a use for this.
 """
 
 import os
+import re
 import select
 import shutil
 import statistics
@@ -21,10 +22,11 @@ from captime.supervision.handle import SlotHandle
 from captime.supervision.launching import Place
 from captime.supervision.messages import Launch, Report
 from captime.supervision.probe import escape_attempt, escaped
-from captime.supervision.sweep import GROUP_PREFIX
+from captime.supervision.sweep import FOLDER_PREFIX, GROUP_PREFIX
 from captime.supervision.tree import ISOLATIONS, Isolation
 
 _PATIENCE = 60.0
+_TAG = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _CALIBRATIONS = 7
 
 
@@ -75,11 +77,13 @@ class LocalSlots:
     """
 
     def __init__(self, tag: str, slots: int, *, pin: bool, isolation: str | None, scratch: str | None) -> None:
+        if not _TAG.fullmatch(tag):
+            raise InvariantViolated(f"the tag of an executor is {tag!r}; expected letters, digits, dots and dashes")
         self._tag = tag
         self._numbers = count()
         found = cores() if pin else []
         self._cores = found[:slots] if slots <= len(found) else []
-        self._folder = tempfile.mkdtemp(prefix=f"captime-{tag[:40]}-", dir=scratch)
+        self._folder = tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{tag}-", dir=scratch)
         self._group: Path | None = None
         self.handles: list[SlotHandle] = []
         try:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from captime.supervision import scratch
 from captime.supervision.child import Descriptors, NotStarted, Started, Surroundings, start
 from captime.supervision.errands import prepare, verify
 from captime.supervision.functions import RESULT_BYTES, Functions
@@ -17,6 +16,7 @@ from captime.supervision.messages import Launch, Report
 from captime.supervision.output import KEPT_BYTES, Matcher
 from captime.supervision.processes import TAG, all_pids
 from captime.supervision.run import Duties, Pipes, Run, changed_file
+from captime.supervision.scratch import Folders
 from captime.supervision.streams import Listener, Pipe
 from captime.supervision.tree import Isolation, Tree
 
@@ -57,6 +57,7 @@ class Launcher:
         self._listener = listener
         self._duties = duties
         self._functions = Functions()
+        self._folders = Folders(place.scratch)
         self._groups = 0
 
     def close(self) -> None:
@@ -65,9 +66,11 @@ class Launcher:
 
     def perform(self, launch: Launch) -> Report:
         """Run it; every trace of it is gone afterwards, but for what the report says."""
-        folder = f"{self._place.scratch}/{launch.number}"
         try:
-            os.mkdir(folder, 0o700)  # noqa: PTH102 (once per run; pathlib costs more than the call)
+            folder = self._folders.fresh()
+        except OSError as trouble:
+            return Report(launch.number, "lost", problem=f"there can be no directory for the run: {trouble}")
+        try:
             failure = prepare(launch, lambda errand, stdout: self._run(errand, folder, stdout=stdout))
             if failure is not None:
                 return failure
@@ -80,7 +83,7 @@ class Launcher:
         except OSError as trouble:
             return Report(launch.number, "lost", problem=f"the supervisor could not set up the run: {trouble}")
         finally:
-            scratch.remove(folder)
+            self._folders.give_back(folder)
 
     def _run_and_verify(self, launch: Launch, folder: str) -> Report:
         """The run itself; then the verifier's word on what it printed, which is kept on disk until then."""

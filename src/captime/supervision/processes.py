@@ -115,6 +115,8 @@ def descendants(roots: Iterable[int], keep: frozenset[int] = frozenset()) -> Ite
         if process is None:
             continue
         yield process
+        if not process.alive:
+            continue
         below = [child for child in children_of(pid) if child not in keep and child not in seen]
         seen.update(below)
         waiting += below

@@ -15,6 +15,7 @@ from pathlib import Path
 from captime.supervision.kernel import become_subreaper, die_with_parent
 from captime.supervision.launching import Launcher, Place
 from captime.supervision.messages import Launch, Report
+from captime.supervision.scratch import remove
 from captime.supervision.streams import Listener
 from captime.supervision.wire import Channel
 
@@ -113,4 +114,18 @@ def main(arguments: list[str]) -> None:
     slot = Slot(Channel(connection), Place(**place, group=None if group is None else Path(group)))
     # Whatever exists now lives as long as we do: the collector need not look at it, nor copy its pages after a fork.
     gc.freeze()
-    slot.serve()
+    try:
+        slot.serve()
+    finally:
+        _leave_nothing(place["scratch"], group)
+
+
+def _leave_nothing(folder: str, group: str | None) -> None:
+    """The coordinator does the same, unless it is dead; the last supervisor takes away what they all stood in."""
+    remove(folder)
+    Path(f"{folder}.log").unlink(missing_ok=True)
+    for path in [Path(folder).parent, *([] if group is None else [Path(group), Path(group).parent])]:
+        try:
+            path.rmdir()
+        except OSError:
+            continue

@@ -1,13 +1,16 @@
 """Find what is left of runs whose supervisors are gone, and kill it: by the tag that every process of a run carries."""
 
 import os
+import tempfile
 import time
+from pathlib import Path
 
+from captime.supervision import scratch
 from captime.supervision.groups import kill_groups, own_group
 from captime.supervision.processes import descendants, look_at, tagged
 from captime.supervision.tree import strike
 
-GROUP_PREFIX = "captime-"
+FOLDER_PREFIX = GROUP_PREFIX = "captime-"
 _PATIENCE = 10.0
 
 
@@ -17,6 +20,8 @@ def sweep(ledger_id: str) -> int:
     To be called before anything new is launched, by whoever holds the ledger.
     """
     killed = sweep_tag(f"{ledger_id}/")
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}{ledger_id}-*"):
+        scratch.remove(str(folder))
     own = own_group()
     for folder in [] if own is None else own.glob(f"{GROUP_PREFIX}{ledger_id}-*"):
         killed += kill_groups(folder)
