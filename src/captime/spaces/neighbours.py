@@ -6,15 +6,15 @@ from captime.arrays import FloatArray
 from captime.spaces.parameters import Choice, Ordinal, Parameter
 from captime.spaces.space import Space
 
-# A number tries so many others, this far away on its scale from 0 to 1 (one standard deviation). [COUP+] uses 4 and 0.2.
+# A number tries so many others, so far away on its scale from 0 to 1 (a standard deviation). [COUP+]: 4 and 0.2.
 _TRIES = 4
 _SPREAD = 0.2
 # Of a long list of choices so many are tried.
 _MOST_CHOICES = 12
 
 
-def neighbours(space: Space, row: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """All one-exchange neighbours of a configuration that may be run; each differs in one active parameter.
+def neighbours(space: Space, row: FloatArray, rng: np.random.Generator, most: int | None = None) -> FloatArray:
+    """One-exchange neighbours of a configuration that may be run; each differs in one active parameter.
 
     Parameters that become active take their default value.
 
@@ -22,13 +22,15 @@ def neighbours(space: Space, row: FloatArray, rng: np.random.Generator) -> Float
         space: The space.
         row: The configuration.
         rng: Chooses among the values of numbers and long lists.
+        most: At most so many parameters are varied, chosen at random; left out, all of them.
     """
     filled = np.where(np.isnan(row), space.default_row, row)
     candidates: list[FloatArray] = []
-    for place, parameter in enumerate(space.parameters):
-        if np.isnan(row[place]) or parameter.size == 1:
-            continue
-        others = _others(parameter, float(row[place]), rng)
+    places = [place for place, each in enumerate(space.parameters) if each.size != 1 and not np.isnan(row[place])]
+    if most is not None and len(places) > most:
+        places = sorted(rng.choice(places, most, replace=False).tolist())
+    for place in places:
+        others = _others(space.parameters[place], float(row[place]), rng)
         changed = np.repeat(filled[np.newaxis], len(others), axis=0)
         changed[:, place] = others
         candidates.append(changed)
@@ -52,8 +54,7 @@ def _others(parameter: Parameter, code: float, rng: np.random.Generator) -> Floa
     else:
         here = float(np.clip(parameter.unit(np.array([code]))[0], 0.0, 1.0))
         near = parameter.scale.at(_reflected(here + _SPREAD * rng.standard_normal(_TRIES)))
-    values = np.unique(parameter.rounded(near))
-    return values[values != code]
+    return np.array([value for value in np.unique(parameter.rounded(near)).tolist() if value != code])
 
 
 def _reflected(units: FloatArray) -> FloatArray:

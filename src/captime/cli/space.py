@@ -1,0 +1,106 @@
+"""`captime space`: look at a parameter space, draw from it, write it in another format."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from captime.errors import ScenarioError
+from captime.spaces import FORMATS, Settings, Space, read_space, section_of, write_space
+from captime.spaces.summary import conditions_text, counts_text, domain_text, forbidden_text, size_text
+from captime.spaces.values import text_of
+
+_WRITTEN = ", ".join(name for name, each in FORMATS.items() if each.write is not None)
+
+
+def space_command(
+    file: Annotated[Path, typer.Argument(help="The file: TOML, JSON, YAML, PCS or irace's parameters.txt.")],
+    *,
+    from_format: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="Its format, if its name does not tell."),
+    ] = None,
+    sample: Annotated[int, typer.Option(min=0, help="Draw so many random configurations.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws; the same seed gives the same ones.")] = 0,
+    to_format: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help=f"Write the space as one of {_WRITTEN}."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write it; left out, to the terminal."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Read a parameter space, say what is in it, draw from it, or convert it.
+
+    Understands the [space] section of a scenario, ConfigSpace's JSON and YAML,
+    PCS files old and new, and irace's parameters.txt.
+    """
+    if to_format is None and output is not None:
+        raise ScenarioError(f"-o {output} says where to write, but not what; add --to with one of {_WRITTEN}")
+    if to_format is not None and (sample or as_json):
+        raise ScenarioError("--to writes the space itself; ask for --sample or --json in a call of its own")
+    space = read_space(file, from_format)
+    for note in space.notes:
+        typer.echo(f"note: {note}", err=True)
+    if to_format is not None:
+        _convert(space, to_format, output)
+        return
+    draws = [space.draw(seed, number) for number in range(sample)]
+    if as_json:
+        typer.echo(json.dumps(_as_json(space, draws), indent=2, ensure_ascii=False))
+    else:
+        _print(space, draws)
+
+
+def _convert(space: Space, to_format: str, output: Path | None) -> None:
+    text = write_space(space, to_format)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as flaw:
+        raise ScenarioError(f"{output} cannot be written ({flaw.strerror}); choose another place with -o") from None
+    typer.echo(f"written: {output}", err=True)
+
+
+def _as_json(space: Space, draws: list[Settings]) -> dict[str, object]:
+    return {
+        "space": section_of(space),
+        "default": space.default,
+        "size": space.size,
+        "combinations": space.combinations,
+        "notes": list(space.notes),
+        "samples": draws,
+    }
+
+
+def _print(space: Space, draws: list[Settings]) -> None:
+    # Markup and emoji are off: brackets and colons are the file's, not Rich's.
+    console = Console(markup=False, emoji=False, highlight=False)
+    console.print(f"{counts_text(space)}; {size_text(space)}", soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None)
+    for heading in ("parameter", "type", "values", "default"):
+        table.add_column(heading, overflow="fold")
+    for each in space.parameters:
+        table.add_row(
+            each.name, each.kind, domain_text(each), text_of(each.default) + " (assumed)"[: 10 * each.assumed]
+        )
+    console.print(table)
+    for heading, lines in (("conditions", conditions_text(space)), ("forbidden", forbidden_text(space))):
+        if lines:
+            console.print(f"{heading}:")
+            for line in lines:
+                console.print(f"  {line}", soft_wrap=True)
+    if draws:
+        console.print("draws:")
+        for settings in draws:
+            console.print(
+                f"  {' '.join(f'{name}={text_of(value)}' for name, value in settings.items())}", soft_wrap=True
+            )
