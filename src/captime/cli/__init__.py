@@ -14,6 +14,7 @@ from captime.cli.listing import list_command
 from captime.cli.measure import measure_command
 from captime.cli.run import run_command
 from captime.cli.simulate import simulate_command
+from captime.cli.space import space_command
 from captime.cli.utility import utility_command
 from captime.errors import (
     CaptimeError,
@@ -46,6 +47,7 @@ app.command("run")(run_command)
 app.command("measure")(measure_command)
 app.command("simulate")(simulate_command)
 app.command("utility")(utility_command)
+app.command("space")(space_command)
 app.command("list")(list_command)
 app.command("demo")(demo_command)
 
