@@ -12,6 +12,7 @@ from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.naive import Naive
 from captime.procedures.oracle import oracle
 from captime.procedures.oup import oup
+from captime.procedures.pool import Pool
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Procedure
 from captime.procedures.race import Race
@@ -25,6 +26,7 @@ PROCEDURES: dict[str, Callable[..., Procedure]] = {
     "naive": Naive,
     "oracle": oracle,
     "oup": oup,
+    "pool": Pool,
     "race": Race,
     "up": up,
     "verification": Verification,

@@ -8,6 +8,7 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.budget import check_delta
 from captime.errors import ScenarioError
+from captime.procedures.pool_terms import PoolTerms
 from captime.utilities.protocol import Utility
 
 
@@ -26,6 +27,8 @@ class Problem:
         seed: Key of what a procedure draws at random, captimes for instance; it has nothing to do with the instances.
         known_runtimes: Only for hypothetical procedures that are handed the truth: `known_runtimes(config)` gives all
             runtimes of a configuration, infinite where it never finishes.
+        pool: Where configurations come from, if there will be more than the `n_configs` that exist at the start; None
+            if these are all, which procedures that grow take as so many random draws.
     """
 
     n_configs: int
@@ -37,6 +40,7 @@ class Problem:
     n_instances: int | None = None
     seed: int = 0
     known_runtimes: Callable[[int], FloatArray] | None = None
+    pool: PoolTerms | None = None
 
     def __post_init__(self) -> None:
         check_delta(self.delta)

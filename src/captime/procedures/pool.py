@@ -1,0 +1,409 @@
+"""The race over a pool that grows: the default and favourites, then draws from a space nobody can list.
+
+Why it is valid, in short (docs/pools.md has the proofs): every statement of the race is made at a share that is fixed
+when a configuration arrives and never changes, and the shares of all who will ever arrive sum to one (pool_shares.py).
+Random draws may use all positions of the stream, because they know nothing of it; what a model proposed knows all
+positions run so far, so it begins behind them. gamma counts random draws only (pool_gamma.py). When to add somebody,
+whom to run and who leads touch only the cost.
+"""
+
+import math
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.procedures.pool_board import PoolBoard
+from captime.procedures.pool_gamma import GammaBets
+from captime.procedures.pool_growth import Stakes, looks_good_enough, newcomers_turn, runs_to_show
+from captime.procedures.pool_shares import PoolShares
+from captime.procedures.pool_terms import DRAWS, LOWER, PAIRED, SHARES, SHOWN, UPPER, PoolTerms, Stop, check_options
+from captime.procedures.problem import Problem
+from captime.procedures.race_terms import margins
+from captime.tally import Tally
+from captime.targets import Targets, no_targets
+
+# With an unknown or tiny goal, captimes and margins are made for this epsilon.
+_SMALLEST_EPSILON = 0.02
+# Without a goal for gamma, so many draws are expected.
+_EXPECTED_DRAWS = 50
+# Whoever stops at epsilon alone wants to have seen at least so many draws.
+_FEWEST_DRAWS = 16
+# One rival in so many is run at a time, or one if there are fewer.
+_TOGETHER = 32
+# So many common positions before anybody takes the lead from a leader with something to lose.
+_ENOUGH = 8
+# About how many runs it takes to clear a newcomer.
+_RUNS_TO_CLEAR = 16
+
+
+class Pool:
+    """The race on a pool that grows: within epsilon of the best of an endless space, its luckiest gamma left out.
+
+    Who comes when is said by the problem (`Problem.pool`); without a word every configuration is a random draw, in the
+    order of their indices. The pool asks for configurations that do not exist yet by ordering runs of them: new indices
+    come in order, without gaps.
+
+    Args:
+        problem: The question.
+        gamma: Goal: the share of luckiest configurations that may be missed; 0 for "as small as it gets".
+        stop: Content when `both` goals are reached, or with `epsilon` or `gamma` alone.
+        boost: B of the random captimes: at least 1; larger lets more runs finish and costs more time a run.
+        pilot: Positions on which newcomers are ranked; lower bounds and duels use later ones only.
+        growth: How much of its past a configuration repeats at a time.
+        leader_share: Give the leader at least this share of all CPU time while that still narrows its interval.
+        truncation: Stop runs where u has fallen to this share of epsilon.
+
+    Attributes:
+        leader: The recommended configuration.
+        lower: Lower bounds, leaders' only.
+        upper: Upper bounds.
+        shares: Who gets which share of delta.
+        gammas: gamma by number of draws.
+    """
+
+    bound = "mixture"
+    pays = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        gamma: float = 0.1,
+        stop: Stop = "both",
+        boost: float = 1.25,
+        pilot: int = 4,
+        growth: float = 0.1,
+        leader_share: float = 0.05,
+        truncation: float = 0.1,
+    ) -> None:
+        check_options(stop, boost, pilot, growth, {"leader_share": leader_share, "truncation": truncation})
+        self.problem = problem
+        self.terms = PoolTerms(limit=problem.n_configs) if problem.pool is None else problem.pool
+        self.rounds = 0
+        self.leader = 0
+        self.gammas = GammaBets(DRAWS * problem.delta, gamma)
+        expected = self.gammas.draws_for(gamma) if gamma > 0.0 else _EXPECTED_DRAWS
+        self.shares = PoolShares(self.terms, min(expected, self.terms.limit or expected))
+        self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
+        self._gamma = gamma
+        self._stop = stop
+        self._pilot = pilot
+        self._step = growth
+        self._leader_share = leader_share
+        self._available = math.inf if problem.n_instances is None else problem.n_instances
+        needed = float(problem.utility.inverse(np.array(truncation * self._aim)))
+        longest = Schedule(min(problem.captime_top, needed))
+        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), longest)
+        self._board = PoolBoard(1.0 / boost, margins(self._aim), pilot)
+        self.lower: FloatArray = np.empty(0)
+        self.upper: FloatArray = np.empty(0)
+        self._margin: FloatArray = np.empty(0)
+        self._ordered: IntArray = np.empty(0, dtype=np.int64)
+        self._draws: IntArray = np.empty(0, dtype=np.int64)
+        self._pilot_seconds: FloatArray = np.empty(0)
+        self._seconds: FloatArray = np.empty(0)
+        self._busy: BoolArray = np.empty(0, dtype=np.bool_)
+        self._slots = 1
+        self._asked_for = 0
+        self._best: Certificate | None = None
+        while self.terms.room(self.size) and (self.size < 2 or self.size <= self.terms.n_listed):
+            self._admit()
+
+    # ------------------------------------------------------------------ who takes part
+
+    @property
+    def size(self) -> int:
+        """How many configurations have come."""
+        return len(self.upper)
+
+    @property
+    def candidates(self) -> BoolArray:
+        """Who is not yet cleared at the epsilon asked for, and the leader; an entry for each that exists."""
+        known: BoolArray = np.zeros(max(self.problem.n_configs, self._asked_for), dtype=np.bool_)
+        rivals = self._epsilons() > self.problem.epsilon
+        rivals[self.leader] = True
+        known[: self.size] = rivals[: len(known)]
+        return known
+
+    def _admit(self) -> None:
+        """One more: its shares are fixed now, and nobody else's change."""
+        self.shares.arrive()
+        self._board.enter()
+        self.lower, self.upper = np.append(self.lower, 0.0), np.append(self.upper, 1.0)
+        self._margin = np.append(self._margin, 1.0)
+        self._ordered = np.append(self._ordered, 0)
+        self._draws = np.append(self._draws, self.shares.draws)
+        self._seconds, self._pilot_seconds = np.append(self._seconds, 0.0), np.append(self._pilot_seconds, 0.0)
+        self._busy = np.append(self._busy, np.False_)
+
+    def _grow(self) -> None:
+        """Add newcomers as long as it is their turn."""
+        while self.finished() is None and self.terms.room(self.size) and self._newcomers_turn():
+            self._admit()
+
+    def _newcomers_turn(self) -> bool:
+        """Spend on newcomers in proportion to what is at stake outside the pool; see pool_growth.py."""
+        gamma = self.gammas.after(self.shares.draws)
+        if self._gamma > 0.0 and gamma <= self._gamma:
+            return False
+        if self.terms.origin(self.size) == "model" and self._frontier() + 2 * self._pilot > self._available:
+            return False  # it would have to begin where the stream ends
+        fresh = sum(self._board.known(config) < self._pilot for config in range(self.size))
+        if fresh >= max(1, self._slots // self._pilot):
+            return False
+        if not len(self._rivals()):
+            return True
+        if self._alone_pays():
+            return False
+        stakes = Stakes(self.certificate().epsilon, gamma, self._board.mean(self.leader))
+        looked, spent = float(self._pilot_seconds.sum()), float(self._seconds.sum())
+        return newcomers_turn(looked, spent, stakes, self._draws_missing() / self.shares.draws)
+
+    # ------------------------------------------------------------------ what to learn next
+
+    def ask(self, slots: int) -> Targets:
+        """The next runs: newcomers' first, then leader and most promising rivals."""
+        if self.finished() is not None:
+            return no_targets()
+        self._slots = max(1, slots)
+        wanted = self._wanted(slots)
+        config = np.array([config for config, _ in wanted], dtype=np.int64)
+        n = np.array([n for _, n in wanted], dtype=np.int64)
+        if self.problem.n_instances is not None:
+            n = np.minimum(n, self.problem.n_instances)
+        more = n > self._ordered[config]
+        config, n = config[more], n[more]
+        first = np.array([self._board.start(each) for each in config.tolist()], dtype=np.int64)
+        self._ordered[config] = n
+        if len(config):
+            self._asked_for = max(self._asked_for, int(config.max()) + 1)
+        return Targets(config, n, np.zeros(len(config), dtype=np.int64), first)
+
+    def _rivals(self) -> IntArray:
+        return np.flatnonzero(self._epsilons() > self.problem.epsilon)
+
+    def _wanted(self, slots: int) -> list[tuple[int, int]]:
+        """Configurations and prefix lengths, the leader first where it has to stay ahead."""
+        rivals = self._rivals()
+        uncleared = len(rivals)
+        rivals = rivals[self._ordered[rivals] < self._available]
+        rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
+        idle = rivals[~self._busy[rivals]]
+        leader_waits = not self._busy[self.leader] and self._ordered[self.leader] < self._available
+        alone = self._leader_pays(uncleared) or self._alone_pays() or not len(rivals)
+        if leader_waits and alone:
+            return [(self.leader, self._next(self.leader, slots))]
+        # With many slots and few rivals, deeper orders; even for those at work already, rather than none.
+        chosen = (idle if len(idle) else rivals)[: max(1, slots, len(idle) // _TOGETHER)]
+        share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
+        wanted = [(int(config), self._next(int(config), share)) for config in chosen]
+        ahead = max((n for _, n in wanted), default=0)
+        if self._ordered[self.leader] < ahead:
+            wanted.insert(0, (self.leader, max(ahead, self._next(self.leader, 1))))
+        return wanted
+
+    def _next(self, config: int, least: int) -> int:
+        """Where this configuration's prefix should end next, at least so many positions further."""
+        have = int(self._ordered[config])
+        if have == 0:
+            if self.shares.origin[config] == "model":
+                # Whoever proposed it has seen everything up to here, and nothing behind.
+                have = self._frontier()
+                self._board.begin_at(config, have)
+            return have + max(least, self._pilot)
+        raced = max(0, have - max(self._pilot, self._board.start(config)))
+        return have + max(least, int(self._step * raced))
+
+    def _frontier(self) -> int:
+        """The first position that nobody has been ordered to run, behind the pilot."""
+        return max(self._pilot, int(self._ordered.max()))
+
+    def _leader_pays(self, rivals: int) -> bool:
+        """Whether a second spent on the leader narrows the rest more than one spent on a rival."""
+        if rivals < 2 or not self._board.raced(self.leader):
+            return False
+        slack = self._board.mean(self.leader) - float(self.lower[self.leader])
+        spent = float(self._seconds.sum())
+        return slack > 0.125 * self._aim and float(self._seconds[self.leader]) < self._leader_share * spent
+
+    def _alone_pays(self) -> bool:
+        """Whether the leader may soon be shown to be good enough for anyone, drawn or not."""
+        board, leader = self._board, self.leader
+        if self.problem.epsilon <= 0.0 or math.isinf(self.shares.log_leader[leader]):
+            return False
+        level = self.shares.log_leader[leader] - math.log(LOWER * self.problem.delta)
+        needed = runs_to_show(1.0 - self.problem.epsilon, board.mean(leader), board.variance(leader), level)
+        left = len(self._rivals()) + self._draws_missing()
+        return looks_good_enough(board.raced(leader), needed, _RUNS_TO_CLEAR * left)
+
+    def _draws_missing(self) -> int:
+        if self._gamma <= 0.0:
+            return 0
+        return max(0, self.gammas.draws_for(self._gamma) - self.shares.draws)
+
+    # ------------------------------------------------------------------ what became known
+
+    def tell(self, tally: Tally, changed: IntArray) -> None:
+        """Take in new scores, rank newcomers, change the leader, renew the certificate, let the pool grow."""
+        n = min(self.size, len(tally.seconds))
+        self._seconds[:n] = tally.seconds[:n]
+        self._busy[:n] = tally.open[:n] > 0
+        fresh = [int(config) for config in changed if config < n and self._take_in(tally, int(config))]
+        if not fresh:
+            return
+        self.rounds += 1
+        self._rank_newcomers()
+        self._tighten(fresh)
+        self._consider_leaders(fresh)
+        self._certify()
+        self._grow()
+
+    def _take_in(self, tally: Tally, config: int) -> bool:
+        """Read a configuration's new scores; False if there is nothing to judge."""
+        board = self._board
+        first, last, ends = board.known(config), int(tally.settled[config]), int(tally.n[config])
+        if last > first:
+            board.settle(config, *tally.samples(config, first, last))
+        still_open = ends > last >= board.start(config)
+        if still_open:
+            board.open(config, *tally.samples(config, last, ends))
+        if board.known(config) <= board.start(config) + self._pilot:
+            self._pilot_seconds[config] = self._seconds[config]
+        return last > first or still_open
+
+    def _rank_newcomers(self) -> None:
+        """In the order of arrival, each by its pilot scores among those before it."""
+        while (config := self.shares.next_unranked) is not None and self._board.known(config) >= self._pilot:
+            self.shares.rank(config, self._board.pilot_sum(config))
+
+    def _tighten(self, fresh: list[int]) -> None:
+        """Bounds of those with new scores, and their duels with the leader. They only ever become tighter."""
+        level = -math.log(UPPER * self.problem.delta)
+        for config in fresh:
+            bound = self._board.upper(config, level + self.shares.log_best[config])
+            self.upper[config] = min(self.upper[config], bound)
+        if self.leader in fresh:
+            self._raise_lower()
+        self._fight()
+
+    def _raise_lower(self) -> None:
+        share = self.shares.log_leader[self.leader]
+        if math.isfinite(share):
+            bound = self._board.lower(self.leader, share - math.log(LOWER * self.problem.delta))
+            self.lower[self.leader] = max(self.lower[self.leader], bound)
+
+    def _fight(self) -> None:
+        """Duels on positions that the leader and its rivals have in common since the last time."""
+        share = self.shares.log_leader[self.leader]
+        if math.isinf(share):
+            return
+        level = share - math.log(PAIRED * self.problem.delta)
+        for config in range(self.size):
+            if config != self.leader and self._board.has_news(config):
+                shown = self._board.margin(config, level + self.shares.log_best[config])
+                self._margin[config] = min(self._margin[config], shown)
+
+    def _consider_leaders(self, fresh: list[int]) -> None:
+        """Who clearly beats the leader on their common positions takes over; validity does not care."""
+        for config in fresh:
+            if config == self.leader or math.isinf(self.shares.log_leader[config]):
+                continue
+            ahead = self._board.ahead(config, self.leader)
+            total = float(ahead.sum())
+            if not self._board.raced(self.leader):
+                # Nothing is lost yet by a wrong choice.
+                better = len(ahead) >= self._pilot and total > 0.0
+            else:
+                # Ahead by more than a quarter of epsilon, and by more than a standard error.
+                clear = total > math.sqrt(float(ahead @ ahead))
+                better = len(ahead) >= _ENOUGH and total > 0.25 * self._aim * len(ahead) and clear
+            if better:
+                self._crown(config)
+
+    def _crown(self, config: int) -> None:
+        """Clearing belongs to one leader: everyone is cleared afresh."""
+        self.leader = config
+        self._margin[:] = 1.0
+        self._board.lead(config)
+        self._raise_lower()
+        self._fight()
+
+    # ------------------------------------------------------------------ what is certain
+
+    def _epsilons(self) -> FloatArray:
+        """By how much each configuration may be better than the leader, by own bounds or by duel."""
+        epsilon: FloatArray = np.minimum(np.maximum(self.upper - self.lower[self.leader], 0.0), self._margin)
+        epsilon[self.leader] = 0.0
+        return epsilon
+
+    def _certify(self) -> None:
+        """The best of all statements that hold now: about the first so many of the pool, or about everyone."""
+        each = self._epsilons()
+        epsilon = np.maximum.accumulate(each)
+        gamma = np.array([self.gammas.after(draws) for draws in self._draws.tolist()])
+        # Utilities are at most 1, so a lower bound close to it speaks about everyone, drawn or not.
+        anyone = max(0.0, 1.0 - float(self.lower[self.leader]))
+        epsilon, gamma = np.append(epsilon, anyone), np.append(gamma, 0.0)
+        worth = np.where(gamma < 1.0, self._distance(epsilon, gamma), np.inf)
+        place = int(np.flatnonzero(worth == worth.min())[-1])
+        if self._best is not None and self._best.gamma is not None:
+            held = self._distance(np.array([self._best.epsilon]), np.array([self._best.gamma]))[0]
+            if worth[place] > held:
+                return
+        count = min(place + 1, self.size)
+        worst = int(each[:count].argmax())
+        challenger = worst if place < self.size and each[worst] > 0.0 else None
+        self._best = self._statement(float(epsilon[place]), float(gamma[place]), count, challenger)
+
+    def _distance(self, epsilon: FloatArray, gamma: FloatArray) -> FloatArray:
+        """How far a statement is from the goals; among those that reach them, how much it leaves open."""
+        beyond = np.maximum(epsilon - self.problem.epsilon, 0.0) + np.maximum(gamma - self._gamma, 0.0)
+        return np.asarray(beyond + 1e-6 * (epsilon + gamma))
+
+    def _statement(self, epsilon: float, gamma: float, count: int, challenger: int | None) -> Certificate:
+        level = self.shares.log_shown[self.leader] - math.log(SHOWN * self.problem.delta)
+        low = float(self.lower[self.leader])
+        return Certificate(
+            config=self.leader,
+            epsilon=min(1.0, epsilon),
+            delta=self.problem.delta,
+            n_configs=count,
+            utility_low=low,
+            utility_high=max(low, self._board.upper(self.leader, level)),
+            gamma=gamma,
+            challenger=challenger,
+            mode="selection",
+            shares=SHARES,
+        )
+
+    def certificate(self) -> Certificate:
+        """The best statement so far; a leader is always named, with epsilon 1 before anything is shown."""
+        if self._best is None:
+            return self._statement(1.0 if self.size > 1 else 0.0, 1.0, self.size, None)
+        return self._best
+
+    def finished(self) -> str | None:
+        """See the protocol; `configurations` if there is nobody left to draw."""
+        if self.terms.limit == 1:
+            return "single"
+        held = self.certificate()
+        near, wide = held.epsilon <= self.problem.epsilon, held.gamma is not None and held.gamma <= self._gamma
+        if self._best is not None and self._content(held, near=near, wide=wide):
+            return "epsilon"
+        rivals = self._rivals()
+        if not len(rivals):
+            return None if self.terms.room(self.size) or not self.rounds else "configurations"
+        rivals = np.append(rivals, self.leader)
+        known = np.array([self._board.known(config) for config in rivals.tolist()])
+        return "instances" if bool((known >= self._available).all()) else None
+
+    def _content(self, held: Certificate, *, near: bool, wide: bool) -> bool:
+        match self._stop:
+            case "epsilon":
+                return near and (wide or self.shares.draws >= _FEWEST_DRAWS)
+            case "gamma":
+                return wide and held.epsilon < 1.0
+            case "both":
+                return near and wide

@@ -1,0 +1,118 @@
+"""Who in a growing pool gets which share of the failure probability; fixed at arrival, never made again.
+
+Two kinds of statements need shares. *As the best*: some configuration is better than the leader, and must not be
+cleared. *As the leader*: somebody is said to be nearly as good as the best. The sums that have to stay within 1 are in
+docs/pools.md. In short: let b_1, b_2, … sum to 1. The i-th random draw is the best of the first i with probability at
+most 1/i, whatever the instances do, so as the best it may have i·b_i instead of b_i. And its rank among the first i by
+pilot scores is any of 0, …, i - 1 with probability 1/i each, so as a leader it may have i·b_i times a weight of that
+rank, where the weights of all ranks sum to 1. Those proposed by a model know the data; they have b_k.
+"""
+
+import math
+
+from captime.procedures.pool_terms import Origin, PoolTerms
+
+# Of everything: to the listed ones, and, if there is a model, to its proposals. The draws have the rest.
+_LISTED, _MODEL = 0.1, 0.35
+# The first block of arrivals, those that are expected, shares this much; each later block, twice as long, less.
+_EXPECTED = 0.85
+
+
+def by_arrival(number: int, expected: int) -> float:
+    """b_i of arrival i = 1, 2, …; over all arrivals these sum to 1.
+
+    Args:
+        number: i.
+        expected: How many are expected. They share evenly; later ones in blocks that double.
+
+    >>> by_arrival(3, 10)
+    0.085
+    """
+    if number <= expected:
+        return _EXPECTED / expected
+    block, end = 1, 2 * expected
+    while number > end:
+        block, end = block + 1, 2 * end
+    return (1.0 - _EXPECTED) / (block * (block + 1)) / (end // 2)
+
+
+def by_rank(rank: int, among: int) -> float:
+    """The weight of rank 0, 1, … among so many; over all ranks these sum to 1."""
+    return (among + 1) / (among * (rank + 1) * (rank + 2))
+
+
+class PoolShares:
+    """The shares of every arrival, as ln(1/share).
+
+    Args:
+        terms: Who comes when.
+        expected: How many random draws are expected; a wrong guess costs runs, not validity.
+
+    Attributes:
+        origin: Where each arrival comes from.
+        log_best: ln(1/share) of each arrival as the best.
+        log_leader: ln(1/share) of each arrival as a leader; infinite until the draw's rank is known.
+        log_shown: ln(1/share) of each arrival for the upper end that is shown beside the certificate.
+        draws: Random draws among the arrivals so far.
+    """
+
+    def __init__(self, terms: PoolTerms, expected: int) -> None:
+        self._terms = terms
+        self._expected = max(1, expected)
+        listed = _LISTED if terms.n_listed else 0.0
+        model = _MODEL if terms.model else 0.0
+        self._of: dict[Origin, float] = {"listed": listed, "model": model, "random": 1.0 - listed - model}
+        self.origin: list[Origin] = []
+        self.log_best: list[float] = []
+        self.log_leader: list[float] = []
+        self.log_shown: list[float] = []
+        self.draws = 0
+        self._proposed = 0
+        self._number: list[int] = []
+        self._pilots: list[float] = []
+
+    def arrive(self) -> None:
+        """One more."""
+        origin = self._terms.origin(len(self.origin))
+        whole = self._of[origin]
+        self.origin.append(origin)
+        match origin:
+            case "listed":
+                # The best of those listed is one fixed configuration; leaders may be any of them.
+                self._number.append(len(self.origin))
+                best, leader = whole, whole / self._terms.n_listed
+                shown = leader
+            case "random":
+                self.draws += 1
+                self._number.append(self.draws)
+                shown = whole * by_arrival(self.draws, self._expected)
+                best, leader = self.draws * shown, 0.0
+            case "model":
+                self._proposed += 1
+                self._number.append(self._proposed)
+                best = leader = shown = whole * by_arrival(self._proposed, self._expected)
+        self.log_best.append(-math.log(best))
+        self.log_leader.append(-math.log(leader) if leader else math.inf)
+        self.log_shown.append(-math.log(shown))
+
+    @property
+    def next_unranked(self) -> int | None:
+        """The first random draw whose rank is not known yet; ranks are given in the order of arrival."""
+        for config in range(len(self.origin)):
+            if math.isinf(self.log_leader[config]):
+                return config
+        return None
+
+    def rank(self, config: int, pilot: float) -> None:
+        """The pilot scores of `next_unranked` are known: its share as a leader is fixed, for ever.
+
+        Args:
+            config: Who.
+            pilot: Sum of its pilot scores.
+        """
+        number = self._number[config]
+        # Equal scores: the newcomer stands behind, or else ranks would not be spread evenly.
+        better = sum(earlier >= pilot for earlier in self._pilots)
+        self._pilots.append(pilot)
+        share = number * by_arrival(number, self._expected) * by_rank(better, number)
+        self.log_leader[config] = -math.log(self._of["random"] * share)

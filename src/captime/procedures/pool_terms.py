@@ -1,0 +1,70 @@
+"""The terms of a growing pool: who comes in which order, and how delta is shared out. Numbers only; nothing is decided.
+
+Whoever makes configurations (a space, a table) and whoever races them must agree on one thing: which index is a random
+draw. Only random draws say anything about the space outside the pool.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from captime.errors import ScenarioError
+from captime.procedures.race_terms import check_options as check_race_options
+
+Origin = Literal["listed", "random", "model"]
+Stop = Literal["both", "epsilon", "gamma"]
+
+# Shares of delta: that the draws missed the luckiest gamma; upper bounds; duels; lower bounds; the upper end shown.
+# The number of draws grows with the logarithm of its share, and so do the runs of each draw with that of theirs.
+DRAWS, UPPER, PAIRED, LOWER, SHOWN = 0.4, 0.22, 0.23, 0.1, 0.05
+SHARES = (("draws", DRAWS), ("upper", UPPER), ("paired", PAIRED), ("lower", LOWER), ("shown", SHOWN))
+
+
+@dataclass(frozen=True, slots=True)
+class PoolTerms:
+    """Who comes when: those listed by the user, then random draws, and model-proposed ones between them.
+
+    Attributes:
+        n_listed: The default configuration and the user's favourites: indices 0, …, n_listed - 1. Fixed before the
+            first run.
+        model: Whether every second newcomer is proposed by a model; a random draw comes first.
+        draws_first: So many random draws come before the first proposal, to learn from.
+        limit: At most so many configurations can ever exist; None if the space does not end.
+
+    >>> [PoolTerms(1, model=True).origin(index) for index in range(4)]
+    ['listed', 'random', 'model', 'random']
+    """
+
+    n_listed: int = 0
+    model: bool = False
+    draws_first: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_listed < 0 or self.draws_first < 0:
+            raise ScenarioError(
+                f"a pool with {self.n_listed} listed configurations and {self.draws_first} first draws was asked for; "
+                "neither can be negative"
+            )
+        if self.limit is not None and self.limit < max(1, self.n_listed):
+            raise ScenarioError(
+                f"the pool may hold {self.limit} configurations, but {max(1, self.n_listed)} have to be in it from the "
+                "start"
+            )
+
+    def origin(self, index: int) -> Origin:
+        """Where the configuration of that index comes from."""
+        if index < self.n_listed:
+            return "listed"
+        place = index - self.n_listed - self.draws_first
+        return "model" if self.model and place >= 0 and place % 2 == 1 else "random"
+
+    def room(self, size: int) -> bool:
+        """Whether a pool of that size can still grow."""
+        return self.limit is None or size < self.limit
+
+
+def check_options(stop: str, boost: float, pilot: int, growth: float, shares: dict[str, float]) -> None:
+    """Refuse options of a growing pool that make no sense, each with what would."""
+    if stop not in get_args(Stop):
+        raise ScenarioError(f"pool has no stop {stop!r}; there are {', '.join(get_args(Stop))}")
+    check_race_options(boost, "selection", pilot, growth, shares)
