@@ -1,0 +1,203 @@
+"""What the rows say about every run, read again from the beginning by rules of its own.
+
+Leases, orphans and the order of things are worked out here anew; what a row claims about itself is compared with that.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.errors import LedgerDamaged
+from captime.ledger.chain import Row
+from captime.ledger.encoding import note_of, targets_of
+from captime.ledger.rows import Noted
+from captime.ledger.schema import ASK, CONFIG, LOOK, NOTE, OUTCOME, SAMPLE, START, Table
+
+_FINAL = {"completed", "failed", "abandoned"}
+
+
+@dataclass(slots=True)
+class Run:
+    """One configuration on one position, whatever attempts it took.
+
+    Attributes:
+        began: Number of the row in which it was first started.
+        captime: Of the newest attempt.
+        attempt: The newest.
+        flying: Whether that has not come back.
+        status: How it came back last; empty before.
+        seen: Seconds it has been seen unfinished.
+        runtime: Seconds until it answered; not a number if it did not.
+    """
+
+    began: int
+    captime: float
+    attempt: int = 0
+    flying: bool = True
+    status: str = ""
+    seen: float = 0.0
+    runtime: float = math.nan
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will be known of it."""
+        return not self.flying and (self.status in _FINAL or self.seen >= self.captime)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """All runs of one configuration as arrays, by position.
+
+    Attributes:
+        position: Where; increasing.
+        began: Row of the first start.
+        captime: Of the newest attempt.
+        seen: Seconds seen unfinished.
+        runtime: Until the answer; not a number if there is none.
+        failed: Whether it never will answer.
+        cut: Whether it was stopped at its captime.
+        settled: Whether nothing more will be known of it.
+    """
+
+    position: IntArray
+    began: IntArray
+    captime: FloatArray
+    seen: FloatArray
+    runtime: FloatArray
+    failed: BoolArray
+    cut: BoolArray
+    settled: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(slots=True)
+class Books:
+    """Everything that has been said so far.
+
+    Attributes:
+        n_configs: Configurations registered.
+        runs: By configuration and position.
+        ordered: By configuration: how many positions it was told to run, in which row, skipping those below which.
+        notes: What was noted.
+        positions: Stream positions registered.
+        counted: Outcomes that count.
+        orphans: Outcomes that do not.
+        cost: Seconds that all of them cost.
+        asked: How many orders are on record.
+        at_ranking: Copies of the runs as they were when the ranking of a race was written down.
+    """
+
+    n_configs: int = 0
+    runs: list[dict[int, Run]] = field(default_factory=list)
+    ordered: list[list[tuple[int, int, int]]] = field(default_factory=list)
+    notes: list[Noted] = field(default_factory=list)
+    positions: set[int] = field(default_factory=set)
+    counted: int = 0
+    orphans: int = 0
+    cost: float = 0.0
+    asked: int = 0
+    at_ranking: list[dict[int, Run]] = field(default_factory=list)
+
+    def take(self, table: Table, row: Row) -> None:
+        """The next row."""
+        if table is START:
+            self._started(*row[:5])
+        elif table is OUTCOME:
+            self._came_back(row)
+        elif table is LOOK:
+            self._seen(*row[:5])
+        elif table is ASK:
+            self._asked(row)
+        elif table is SAMPLE:
+            self.positions.add(row[1])
+        elif table is NOTE:
+            note = note_of(row)
+            self.notes.append(note)
+            if note.kind == "facts" and "start" in note.facts and not self.at_ranking:
+                self.at_ranking = [{where: replace(run) for where, run in runs.items()} for runs in self.runs]
+        elif table is CONFIG:
+            self.n_configs += 1
+            self.runs.append({})
+            self.ordered.append([])
+
+    def _asked(self, row: Row) -> None:
+        targets = targets_of(row)
+        self.asked += 1
+        first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first
+        for config, n, start in zip(targets.config.tolist(), targets.n.tolist(), first.tolist(), strict=True):
+            if config < self.n_configs:
+                self.ordered[config].append((row[0], n, start))
+
+    def _started(self, sequence: int, config: int, position: int, attempt: int, captime: float | None) -> None:
+        limit = math.inf if captime is None else captime
+        if config >= self.n_configs or position not in self.positions:
+            _doubt(sequence, f"starts configuration {config} on position {position}, which nobody has registered")
+        if self.asked and not any(n > position >= first for _, n, first in reversed(self.ordered[config])):
+            _doubt(sequence, f"starts configuration {config} on position {position}, which nobody has ordered")
+        run = self.runs[config].get(position)
+        if run is None:
+            if attempt != 0:
+                _doubt(sequence, f"is attempt {attempt} of a run that has no attempt before it")
+            self.runs[config][position] = Run(sequence, limit)
+            return
+        if attempt != run.attempt + 1:
+            _doubt(sequence, f"is attempt {attempt} of a run whose last attempt was number {run.attempt}")
+        if run.status in _FINAL:
+            _doubt(sequence, f"tries a run again that was {run.status} before: only what is lost may be tried again")
+        run.attempt, run.captime, run.flying = attempt, limit, True
+
+    def _came_back(self, row: Row) -> None:
+        sequence, config, position, attempt, status, runtime, cost, orphan = row[:8]
+        run = self.runs[config].get(position) if config < self.n_configs else None
+        if run is None or attempt > run.attempt:
+            _doubt(sequence, f"is the outcome of a run that was not started: {config} on {position}, attempt {attempt}")
+        counts = attempt == run.attempt and run.flying
+        if counts == bool(orphan):
+            _doubt(sequence, "counts, although another attempt should" if counts else "does not count, and should")
+        self.cost += cost
+        if not counts:
+            self.orphans += 1
+            return
+        self.counted += 1
+        run.flying, run.status = False, status
+        if status == "completed":
+            run.runtime = max(runtime, run.seen)
+        elif status != "failed":
+            run.seen = max(runtime, run.seen)
+
+    def _seen(self, sequence: int, config: int, position: int, attempt: int, seconds: float) -> None:
+        run = self.runs[config].get(position) if config < self.n_configs else None
+        if run is None:
+            _doubt(sequence, f"is a look at a run that was not started: {config} on {position}")
+        if run.flying and attempt == run.attempt:
+            run.seen = max(run.seen, seconds)
+
+    def story(self, config: int) -> Story:
+        """The runs of a configuration, in the order of the stream."""
+        return story_of(self.runs[config])
+
+
+def story_of(known: Mapping[int, Run]) -> Story:
+    """Runs as arrays, in the order of the stream."""
+    order = sorted(known)
+    runs = [known[position] for position in order]
+    return Story(
+        position=np.array(order, dtype=np.int64),
+        began=np.array([run.began for run in runs], dtype=np.int64),
+        captime=np.array([run.captime for run in runs], dtype=np.float64),
+        seen=np.array([run.seen for run in runs], dtype=np.float64),
+        runtime=np.array([run.runtime for run in runs], dtype=np.float64),
+        failed=np.array([run.status == "failed" for run in runs], dtype=np.bool_),
+        cut=np.array([not run.flying and run.seen >= run.captime for run in runs], dtype=np.bool_),
+        settled=np.array([run.settled for run in runs], dtype=np.bool_),
+    )
+
+
+def _doubt(sequence: int, what: str) -> NoReturn:
+    raise LedgerDamaged(f"row {sequence} {what}")

@@ -1,0 +1,49 @@
+"""What was asked, as the ledger's scenario says; nothing is taken from the engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from captime.errors import UtilityError
+from captime.utilities import Utility, parse_utility
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The terms of a campaign.
+
+    Attributes:
+        utility: What an answer is worth; the function that captime computes is taken at its word.
+        delta: The failure probability asked for, exactly as the double it is.
+        procedure: Who decided.
+        options: Its options.
+        seed: Key of the draws.
+    """
+
+    utility: Utility
+    delta: Fraction
+    procedure: str
+    options: Mapping[str, Any]
+    seed: int
+
+
+def read_question(scenario: Mapping[str, Any]) -> Question | str:
+    """The question of a ledger, or why it cannot be read."""
+    missing = [name for name in ("utility", "delta", "procedure", "seed") if name not in scenario]
+    if missing:
+        return f"its scenario does not say the {missing[0]}"
+    text = str(scenario["utility"])
+    if text.startswith("python"):
+        return f"its utility is a Python function ({text}), and verifying a ledger executes no code of strangers"
+    try:
+        utility = parse_utility(text)
+    except UtilityError as error:
+        return f"its utility cannot be read: {error}"
+    return Question(
+        utility,
+        Fraction(float(scenario["delta"])),
+        str(scenario["procedure"]),
+        dict(scenario.get("options", {})),
+        int(scenario["seed"]),
+    )

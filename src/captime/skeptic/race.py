@@ -1,0 +1,217 @@
+"""The race, proved again: for every challenger one of the two reasons why it cannot be better by more than epsilon.
+
+What the proof (docs/random-captimes.md) needs is checked, not how the engine came to its decisions: draws by position,
+intervals by state, prefixes without gaps, who takes part decided in time, one start and one prior written down before
+the first run that they govern. Then the claim is shown with the documented bets at the documented levels.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.certificate import Certificate
+from captime.errors import LedgerDamaged
+from captime.skeptic.books import Books, Story, story_of
+from captime.skeptic.directed import Bets, above
+from captime.skeptic.lottery import Lottery
+from captime.skeptic.pilot import Pilot, read_pilot
+from captime.skeptic.question import Question
+
+# Shares of delta, docs/random-captimes.md step 8. They sum to 1.
+UPPER, PAIRED, LOWER, SHOWN, SCOUT = (Fraction(share, 100) for share in (41, 41, 10, 4, 4))
+_SHARES = {"upper": UPPER, "paired": PAIRED, "lower": LOWER, "shown": SHOWN, "scout": SCOUT}
+_MEANS, _LEADS = Bets.documented(24), Bets.documented(16)
+_BOOST, _MODE = 1.25, "selection"
+# The scout's champion is chosen before anybody has been started on this position; its bound uses what comes from here.
+_SCOUT_START = 16
+
+
+@dataclass(slots=True)
+class Ends:
+    """A configuration's runs with the two ends of their scores.
+
+    Attributes:
+        story: The runs.
+        low: Lower ends.
+        high: Upper ends.
+    """
+
+    story: Story
+    low: FloatArray
+    high: FloatArray
+
+    def since(self, position: int) -> "Ends":
+        """Only the runs from that position on."""
+        from_here = self.story.position >= position
+        return Ends(self.story, self.low[from_here], self.high[from_here])
+
+
+@dataclass(slots=True)
+class RaceCheck:
+    """A check of one certificate against the rows before it.
+
+    Args:
+        books: What those rows say.
+        question: What was asked.
+        held: The certificate.
+
+    Attributes:
+        account: What was found, one line each.
+    """
+
+    books: Books
+    question: Question
+    held: Certificate
+    account: list[str] = field(default_factory=list)
+    _ends: dict[int, Ends] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse the certificate if the rows do not support it."""
+        self._check_terms()
+        pilot = read_pilot(self.books, self._mode, lambda config: self._of(config).low, self._known_at_ranking)
+        self.account.extend(pilot.account)
+        runs = sum(len(story) for story in map(self.books.story, range(self.books.n_configs)))
+        lottery = self._lottery()
+        for config in range(self.books.n_configs):
+            lottery.check_captimes(config, self.books.story(config))
+        self.account.append(f"no run was given more time than the draw of its position allows ({runs:,} runs)")
+        if self.held.epsilon >= 1.0 or self.books.n_configs == 1:
+            self.account.append("the certificate claims nothing about others yet")
+            return
+        lower = self._lower(pilot)
+        self._check_everyone(pilot, lower)
+        self._check_interval(lower)
+
+    # ------------------------------------------------------------------ terms
+
+    @property
+    def _mode(self) -> str:
+        return str(self.question.options.get("mode", _MODE))
+
+    def _lottery(self) -> Lottery:
+        return Lottery(self.question.utility, self.question.seed, float(self.question.options.get("boost", _BOOST)))
+
+    def _check_terms(self) -> None:
+        held = self.held
+        if held.n_configs != self.books.n_configs:
+            raise LedgerDamaged(
+                f"the certificate speaks of {held.n_configs} configurations, and {self.books.n_configs} are registered"
+            )
+        if Fraction(held.delta) != self.question.delta:
+            raise LedgerDamaged(f"the certificate's delta is {held.delta}, but {float(self.question.delta)} was asked")
+        if held.mode != self._mode:
+            raise LedgerDamaged(f"the certificate's mode is {held.mode}, but {self._mode} was asked for")
+        told = {name: Fraction(repr(share)) for name, share in held.shares}
+        if told != _SHARES:
+            raise LedgerDamaged(f"the certificate shares delta out as {dict(held.shares)}, which is not documented")
+
+    def _level(self, share: Fraction, weight: Fraction = Fraction(1)) -> Fraction:
+        """1 / failure probability of a statement."""
+        return 1 / (share * self.question.delta * weight)
+
+    # ------------------------------------------------------------------ the claim
+
+    def _of(self, config: int) -> Ends:
+        if config not in self._ends:
+            story = self.books.story(config)
+            self._ends[config] = Ends(story, *self._lottery().intervals(story))
+        return self._ends[config]
+
+    def _known_at_ranking(self, config: int) -> FloatArray:
+        """Scores by position, as they were known when the ranking was written down; what was open counts half."""
+        story = story_of(self.books.at_ranking[config])
+        low, high = self._lottery().intervals(story)
+        ordered = max((n for _, n, first in self.books.ordered[config] if first == 0), default=0)
+        missing = np.full(max(0, ordered - len(story)), 0.5)
+        # Behind the first run that is open, everything counts as what it may be; before it, settled runs are settled.
+        behind = np.logical_or.accumulate(~story.settled)
+        return np.concatenate((np.where(behind, (low + high) / 2.0, low), missing))
+
+    def _lower(self, pilot: Pilot) -> float:
+        """What is shown of the leader alone, at the level of its rank."""
+        if pilot.start is None:
+            return 0.0
+        wanted = self._level(LOWER, pilot.weight(self.held.config))
+        return _MEANS.lower_bound(self._of(self.held.config).since(pilot.start).low, wanted)
+
+    def _scouted(self) -> float:
+        """What is shown of the leader alone, if it was the scout's champion."""
+        if _first_started_from(self.books, _SCOUT_START) != self.held.config:
+            return 0.0
+        ends = self._of(self.held.config)
+        place = np.flatnonzero(ends.story.position >= _SCOUT_START)
+        unbroken = ends.story.position[place] == _SCOUT_START + np.arange(len(place))
+        return _MEANS.lower_bound(ends.low[place[np.logical_and.accumulate(unbroken)]], self._level(SCOUT))
+
+    def _check_everyone(self, pilot: Pilot, lower: float) -> None:
+        bound = float(np.nextafter(lower + self.held.epsilon, -1.0))
+        everyone = Fraction(1) if self._mode == "selection" else Fraction(1, self.books.n_configs)
+        by_bound, by_duel = 0, 0
+        for config in range(self.books.n_configs):
+            if config == self.held.config:
+                continue
+            if _MEANS.shows_at_most(self._of(config).high, bound, self._level(UPPER, everyone)):
+                by_bound += 1
+            elif self._wins_duel(config, pilot):
+                by_duel += 1
+            else:
+                scouted = self._scouted()
+                if np.nextafter(scouted + self.held.epsilon, -1.0) >= 1.0:
+                    self.account.append(
+                        f"the recommended configuration is good enough for anyone: at least {scouted:.4f}"
+                    )
+                    return
+                raise LedgerDamaged(
+                    f"the certificate says that no configuration is better than number {self.held.config} by more than "
+                    f"{self.held.epsilon!r}, but the rows do not show it for configuration {config}"
+                )
+        self.account.append(
+            f"number {self.held.config} is within {self.held.epsilon:.6g} of everyone: {by_bound:,} shown by bounds, "
+            f"{by_duel:,} by duels"
+        )
+
+    def _wins_duel(self, config: int, pilot: Pilot) -> bool:
+        if pilot.start is None:
+            return False
+        challenger, leader = self._of(config).since(pilot.start), self._of(self.held.config).since(pilot.start)
+        # A position that one of them has not run yet counts from 0 to 1, like every run nobody has heard of.
+        longest = max(len(challenger.high), len(leader.low))
+        high = np.concatenate((challenger.high, np.ones(longest - len(challenger.high))))
+        low = np.concatenate((leader.low, np.zeros(longest - len(leader.low))))
+        differences = np.minimum(above(high - low), 1.0)
+        wanted = self._level(PAIRED, pilot.weight(self.held.config))
+        return _LEADS.shows_no_lead(differences, self.held.epsilon, wanted)
+
+    def _check_interval(self, lower: float) -> None:
+        held = self.held
+        if held.utility_low > max(lower, 0.0) and held.utility_low > self._scouted():
+            raise LedgerDamaged(
+                f"the certificate says that number {held.config} is worth at least {held.utility_low!r}; the rows show "
+                f"{lower!r}"
+            )
+        wanted = self._level(SHOWN, Fraction(1, self.books.n_configs))
+        if not _MEANS.shows_at_most(self._of(held.config).high, held.utility_high, wanted):
+            raise LedgerDamaged(
+                f"the certificate says that number {held.config} is worth at most {held.utility_high!r}, which the "
+                "rows do not show"
+            )
+        self.account.append(f"its worth is between {held.utility_low:.6g} and {held.utility_high:.6g}")
+
+
+def _first_started_from(books: Books, position: int) -> int | None:
+    """Who was started first on that position or a later one."""
+    first: tuple[int, int] | None = None
+    for config, began in _starts_from(books, position):
+        if first is None or began < first[0]:
+            first = (began, config)
+    return None if first is None else first[1]
+
+
+def _starts_from(books: Books, position: int) -> Iterator[tuple[int, int]]:
+    for config, runs in enumerate(books.runs):
+        for where, run in runs.items():
+            if where >= position:
+                yield config, run.began

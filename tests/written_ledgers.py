@@ -1,0 +1,137 @@
+"""Ledgers of virtual campaigns, written as a real campaign writes them; and forgers who change them afterwards."""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.certificate import Certificate
+from captime.evidence import Evidence
+from captime.executors.virtual import VirtualExecutor
+from captime.ledger import ConfigRow, Ledger, SampleRow
+from captime.ledger.chain import Chain
+from captime.ledger.schema import TABLES
+from captime.live import Seen, drive_parallel
+from captime.procedures import PROCEDURES, Problem, Procedure
+from captime.runs import RunOutcome, RunRequest
+from captime.sources.sampling import FixedOrder
+from captime.sources.table import RuntimeTable
+from captime.targets import Targets
+from captime.utilities import parse_utility
+
+
+class Scribe:
+    """A journal that writes everything into a ledger, the prior before the first run that it governs."""
+
+    def __init__(self, ledger: Ledger, procedure: Procedure) -> None:
+        self._ledger = ledger
+        self._procedure: Any = procedure
+        self._fixed = False
+        self.certified: Certificate | None = None
+
+    def asked(self, slots: int, targets: Targets) -> None:
+        """See the protocol."""
+        begun = getattr(self._procedure, "_start", None)
+        if begun is not None and not self._fixed:
+            ranking = self._procedure._ranking
+            self._ledger.noted("facts", start=begun, ranking=[0] if ranking is None else ranking)
+            self._fixed = True
+        self._ledger.asked(slots, targets)
+
+    def started(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol."""
+        elements = {each.instance: SampleRow(each.instance, f"i{each.instance}", "", 1) for each in requests}
+        self._ledger.started(requests, elements)
+
+    def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
+        """See the protocol."""
+        self._ledger.observed(outcomes, seen)
+
+    def certify(self, procedure: Procedure, evidence: Evidence, executor: Any) -> None:
+        """An observer of the loop: better certificates are written down."""
+        held = procedure.certificate()
+        if held != self.certified:
+            self.certified = held
+            left = int(procedure.candidates.sum())
+            self._ledger.certified(held, procedure.rounds, float(evidence.tally.seconds.sum()), executor.now, left)
+
+
+def written(
+    path: Path,
+    seconds: FloatArray,
+    *,
+    utility: str = "log-laplace(1, 1)",
+    procedure: str = "race",
+    options: Mapping[str, object] | None = None,
+    delta: float = 0.1,
+    epsilon: float = 0.1,
+    seed: int = 3,
+    workers: int = 3,
+    budget: float = np.inf,
+    loses: Callable[[RunRequest], float | None] = lambda _: None,
+) -> Certificate:
+    """A campaign on these runtimes (configurations × positions), written into a ledger."""
+    n_configs, n_instances = seconds.shape
+    names = [f"c{index}" for index in range(n_configs)], [f"i{position}" for position in range(n_instances)]
+    table = RuntimeTable.build("written", *names, seconds, timeout=np.inf)
+    problem = Problem(
+        n_configs=n_configs,
+        utility=parse_utility(utility),
+        delta=delta,
+        epsilon=epsilon,
+        n_instances=n_instances,
+        seed=seed,
+    )
+    decider = PROCEDURES[procedure](problem, **(options or {}))
+    scenario = {
+        "utility": utility,
+        "delta": delta,
+        "procedure": procedure,
+        "options": dict(options or {}),
+        "seed": seed,
+        "captime_first": 1.0,
+    }
+    configs = [ConfigRow(index, f"c{index}", {"x": index}) for index in range(n_configs)]
+    with Ledger.create(path, scenario, configs) as ledger:
+        scribe = Scribe(ledger, decider)
+        executor = VirtualExecutor(table, FixedOrder(np.arange(n_instances)), workers, loses=loses)
+        evidence = Evidence(n_configs, decider.plan, problem.utility)
+        drive_parallel(
+            decider, executor, evidence, budget=budget, look_every=5.0, observer=scribe.certify, journal=scribe
+        )
+        ledger.flush()
+    return decider.certificate()
+
+
+def forge(path: Path, *changes: str, rechain: bool = True) -> None:
+    """Change a ledger behind captime's back, in SQL; with the hashes made to fit again, if so wished."""
+    with sqlite3.connect(path) as connection:
+        triggers = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        for change in changes:
+            connection.execute(change)
+        if rechain:
+            _rechain(connection)
+    connection.close()
+    path.with_name(path.name + ".lock").unlink(missing_ok=True)
+
+
+def _rechain(connection: sqlite3.Connection) -> None:
+    """Number all rows anew in their order, and hash them as if they had always been so."""
+    rows = [(row, table) for table in TABLES for row in connection.execute(f"{table.select()} ORDER BY seq")]
+    rows.sort(key=lambda each: each[0][0])
+    moved = {row[0]: place for place, (row, _) in enumerate(rows, start=1)}
+    for table in TABLES:
+        connection.execute(f"DELETE FROM {table.name}")  # noqa: S608 (names of ours)
+    chain = Chain()
+    for row, table in rows:
+        values = list(row[1:-1])
+        if "call" in table.names:
+            values[table.names.index("call")] = min(moved.get(values[-1], chain.sequence + 1), chain.sequence + 1)
+        if "head" in table.names:
+            values[table.names.index("head")] = chain.head
+        connection.execute(table.insert(), chain.link(table, values))
