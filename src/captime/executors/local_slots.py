@@ -19,6 +19,7 @@ from captime.errors import InvariantViolated, ScenarioError
 from captime.supervision import scratch as directories
 from captime.supervision.groups import hand_down_controllers, own_group, remove_groups
 from captime.supervision.handle import SlotHandle
+from captime.supervision.kernel import LINUX
 from captime.supervision.launching import Place
 from captime.supervision.messages import Launch, Report
 from captime.supervision.probe import escape_attempt, escaped
@@ -129,7 +130,9 @@ class LocalSlots:
         reasons = []
         for level in levels:
             self.isolation = level
-            trouble = "" if level != "cgroup2" else self._make_group()
+            trouble = self._make_group() if level == "cgroup2" else ""
+            if level != "posix" and not LINUX:
+                trouble = "only Linux has it"
             if not trouble:
                 handle = self.open(0)
                 trouble = escaped(self._answer(handle, escape_attempt(next(self._numbers), f"{self._tag}/probe")))

@@ -5,8 +5,7 @@ import pickle
 import select
 import signal
 import socket
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
 from captime.supervision.bootstrap import command
@@ -21,6 +20,8 @@ __all__ = ["RESULT_BYTES", "Functions"]
 _PATIENCE = 120.0
 # Different functions at once, of a portfolio for instance.
 _KEPT = 4
+# The number of its connection over there.
+_THEIRS = 3
 
 _Key = tuple[bytes, str, tuple[str, ...], tuple[tuple[str, str], ...]]
 
@@ -30,35 +31,50 @@ class _Zygote:
 
     def __init__(self, call: Call, environment: Mapping[str, str]) -> None:
         self._connection, theirs = socket.socketpair()
-        tag = environment[TAG].partition("/")[0]
+        words = command("captime.supervision.zygote", str(_THEIRS), installed_packages=True)
+        nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        # Not by `subprocess`: it would wait for children on its own account, and one of these may become a run.
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
-                command("captime.supervision.zygote", str(theirs.fileno()), installed_packages=True),
-                env={**environment, TAG: f"{tag}/functions.{os.getpid()}"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
+            self.pid = os.posix_spawn(
+                words[0],
+                words,
+                environment,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), _THEIRS),
+                    *((os.POSIX_SPAWN_DUP2, nowhere, stream) for stream in (0, 1, 2)),
+                ],
             )
-        self.pid = self._process.pid
-        self.send(("load", call.function, call.reference, call.search_path), [])
+        os.close(nowhere)
+        self.send("load", (call.function, call.reference, call.search_path))
 
-    def send(self, message: object, descriptors: list[int]) -> None:
-        packed = pickle.dumps(message)
+    def send(self, word: str, message: tuple[object, ...], descriptors: Sequence[int] = ()) -> None:
+        packed = pickle.dumps((word, *message))
         socket.send_fds(self._connection, [LENGTH.pack(len(packed))], descriptors)
         self._connection.sendall(packed)
 
+    def let_go(self) -> None:
+        """It has become a run, and whoever supervises that waits for it."""
+        self._connection.close()
+
     def close(self) -> None:
         self._connection.close()
-        os.kill(self.pid, signal.SIGKILL)
-        self._process.wait()
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except OSError:
+            return
 
 
 class Functions:
-    """Starts calls; keeps the processes that have imported the functions."""
+    """Starts calls; keeps the processes that have imported the functions.
 
-    def __init__(self) -> None:
+    Args:
+        adopts: Orphans become our children, so a process that was forked for a call comes to us. Otherwise every call
+            has a process that imports the function for it alone; the clocks start when that is done.
+    """
+
+    def __init__(self, *, adopts: bool) -> None:
+        self._adopts = adopts
         self._zygotes: dict[_Key, _Zygote] = {}
 
     def pids(self) -> frozenset[int]:
@@ -78,24 +94,27 @@ class Functions:
         Raises:
             NotStarted: The function cannot be imported, or its arguments cannot be read.
         """
-        key = self._key(call, environment)
-        request = (call.arguments, dict(environment), astuple(surroundings))
-        streams = [descriptors.stdin, descriptors.stdout, descriptors.stderr, result]
         entrance = [] if descriptors.entrance is None else [descriptors.entrance]
+        streams = [descriptors.stdin, descriptors.stdout, descriptors.stderr, result]
+        message = (call.arguments, dict(environment), astuple(surroundings))
+        key = self._key(call, environment)
         heard, said = os.pipe()
         try:
-            zygote = self._zygote(key, call, environment)
             try:
-                zygote.send(("call", *request), [*streams, said, *entrance])
+                word = "call" if self._adopts else "become"
+                self._zygote(key, call, environment).send(word, message, [*streams, said, *entrance])
             except OSError:
-                # It was killed since; nothing of this call has happened yet.
+                # It was killed since the last call; nothing of this one has happened yet.
                 self._drop(key)
-                self._zygote(key, call, environment).send(("call", *request), [*streams, said, *entrance])
+                self._zygote(key, call, environment).send(word, message, [*streams, said, *entrance])
             finally:
                 os.close(said)
-            return self._as_told(heard, key)
+            started = self._as_told(heard, key)
         finally:
             os.close(heard)
+        if not self._adopts:
+            self._zygotes.pop(key).let_go()
+        return started
 
     def close(self) -> None:
         """Let them go."""
@@ -112,7 +131,10 @@ class Functions:
         if zygote is None:
             while len(self._zygotes) >= _KEPT:
                 self._drop(next(iter(self._zygotes)))
-            zygote = _Zygote(call, environment)
+            ledger = environment[TAG].partition("/")[0]
+            # What is forked from it shows the environment that it was started with: the run's, or one for all runs.
+            tag = f"{ledger}/functions.{os.getpid()}" if self._adopts else environment[TAG]
+            zygote = _Zygote(call, {**environment, TAG: tag})
         self._zygotes[key] = zygote
         return zygote
 

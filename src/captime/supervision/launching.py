@@ -56,7 +56,7 @@ class Launcher:
         self._place = place
         self._listener = listener
         self._duties = duties
-        self._functions = Functions()
+        self._functions = Functions(adopts=place.isolation != "posix")
         self._folders = Folders(place.scratch)
         self._groups = 0
 

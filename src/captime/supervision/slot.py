@@ -108,8 +108,9 @@ def main(arguments: list[str]) -> None:
         die_with_parent(signal.SIGTERM)
         if os.getppid() != int(coordinator):
             return
-    become_subreaper()
     place = json.loads(description)
+    if place["isolation"] != "posix":
+        become_subreaper()
     group = place.pop("group")
     slot = Slot(Channel(connection), Place(**place, group=None if group is None else Path(group)))
     # Whatever exists now lives as long as we do: the collector need not look at it, nor copy its pages after a fork.

@@ -6,6 +6,7 @@ like any program. It begins with everything imported, and with the same state (r
 
 import os
 import pickle
+import signal
 import socket
 import struct
 import sys
@@ -17,6 +18,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from captime.supervision.child import Descriptors, Surroundings, become_target, clocks_now
+from captime.supervision.kernel import die_with_parent
 
 RESULT_BYTES = 1 << 20
 LENGTH = struct.Struct("=Q")
@@ -47,6 +49,7 @@ def main(arguments: list[str]) -> None:
     warnings.filterwarnings("ignore", message=".*use of fork.*", category=DeprecationWarning)
     connection = socket.socket(fileno=int(arguments[0]))
     connection.set_inheritable(False)
+    die_with_parent(signal.SIGKILL)
     function: Callable[..., Any] | None = None
     trouble = ""
     while True:
@@ -54,9 +57,16 @@ def main(arguments: list[str]) -> None:
         match message:
             case ("load", what, reference, search_path):
                 function, trouble = _loaded(what, reference, search_path)
-            case ("call", packed, environment, surroundings):
+            case ("call" | "become" as word, packed, environment, surroundings):
                 call = _Call(packed, environment, Surroundings(*surroundings), connection, descriptors)
-                _serve(function, trouble, call)
+                if function is None:
+                    os.write(descriptors[4], b"!" + trouble.encode("utf-8", "backslashreplace"))
+                elif word == "become":
+                    _be_the_run(function, call)
+                else:
+                    _fork_the_run(function, call)
+                for descriptor in descriptors:
+                    os.close(descriptor)
             case _:
                 return
 
@@ -90,26 +100,23 @@ def _loaded(function: bytes, reference: str, search_path: tuple[str, ...]) -> tu
         found: Any = import_module(module)
         for name in qualname.split("."):
             found = getattr(found, name)
-    except BaseException:  # noqa: BLE001 (importing somebody's module can raise anything; all of it is told)
-        return None, traceback.format_exc()
+    except BaseException as flaw:  # noqa: BLE001 (importing somebody's module can raise anything; all of it is told)
+        return None, "".join(traceback.format_exception_only(flaw)).strip()[-2000:]
     return found, ""
 
 
-def _serve(function: Callable[..., Any] | None, trouble: str, call: _Call) -> None:
+def _fork_the_run(function: Callable[..., Any], call: _Call) -> None:
     """Fork the process that makes the call; it becomes the supervisor's."""
-    if function is None:
-        os.write(call.descriptors[4], b"!" + trouble.encode("utf-8", "backslashreplace")[-2000:])
-    else:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        between = os.fork()
-        if between == 0:
-            if os.fork() == 0:
-                _be_the_run(function, call)
-            os._exit(0)
-        os.waitpid(between, 0)
-    for descriptor in call.descriptors:
-        os.close(descriptor)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    between = os.fork()
+    if between == 0:
+        if os.fork() == 0:
+            while os.getppid() != call.surroundings.supervisor:
+                time.sleep(0.0001)
+            _be_the_run(function, call)
+        os._exit(0)
+    os.waitpid(between, 0)
 
 
 def _be_the_run(function: Callable[..., Any], call: _Call) -> None:
@@ -117,8 +124,6 @@ def _be_the_run(function: Callable[..., Any], call: _Call) -> None:
     stdin, stdout, stderr, result, said, *entrance = call.descriptors
     code = 1
     try:
-        while os.getppid() != call.surroundings.supervisor:
-            time.sleep(0.0001)
         os.environ.clear()
         os.environ.update(call.environment)
         positional, named = pickle.loads(call.arguments)
