@@ -10,6 +10,8 @@ import sys
 import typer
 
 from captime.cli.demo import demo_command
+from captime.cli.doctor import doctor_command
+from captime.cli.init import init_command
 from captime.cli.listing import list_command
 from captime.cli.measure import measure_command
 from captime.cli.run import run_command
@@ -43,6 +45,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init")(init_command)
+app.command("doctor")(doctor_command)
 app.command("run")(run_command)
 app.command("measure")(measure_command)
 app.command("simulate")(simulate_command)

@@ -1,0 +1,185 @@
+"""The program itself: does it start, does it answer, does the cap stop it, does it take the same time again?"""
+
+import shlex
+import statistics
+import sys
+from collections import Counter
+from pathlib import Path
+
+from captime.programs import CommandProgram, Conditions, Configuration, environment_of
+from captime.programs.command import Success
+from captime.programs.judge import NOT_STARTED
+from captime.runs import RunOutcome, Verdict
+from captime.scenario.checkup.finding import Finding, Level
+from captime.scenario.checkup.trial import Trial
+from captime.scenario.parts import Parts
+from captime.streams import FiniteStream, Instance
+from captime.utilities.durations import duration_text
+
+# More configurations than this are not tried one by one.
+_CONFIGS = 12
+_REPEATS = 5
+# Runs that differ by less than this are as equal as a shared machine lets them be.
+_SAME_SHARE, _SAME_SECONDS = 0.25, 0.03
+_SHORTEST = 0.002
+# It forks twice, leaves its session and ignores polite signals; all of it burns time until it is killed.
+_ESCAPE = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() != 0:
+        os._exit(0)
+while True:
+    pass
+"""
+
+
+def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Finding], dict[int, RunOutcome]]:
+    """Every configuration (of many, a few) once on the first instance; what came back, by configuration."""
+    outcomes: dict[int, RunOutcome] = {}
+    for config in range(min(len(parts.configurations), _CONFIGS)):
+        outcomes[config] = trial.run(config, 0, captime)
+        if outcomes[config].detail.startswith(NOT_STARTED):
+            return [_not_started(parts, outcomes[config])], outcomes
+    verdicts = Counter(each.verdict.value for each in outcomes.values() if each.verdict is not None)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    tried = f"{len(outcomes)} of {len(parts.configurations)} configurations on the first instance: {told}"
+    facts = {"tried": len(outcomes), "verdicts": dict(verdicts), "captime": captime}
+    answered = [config for config, outcome in outcomes.items() if outcome.verdict is Verdict.ANSWERED]
+    bad = {config: each for config, each in outcomes.items() if each.verdict not in _HARMLESS}
+    if not bad:
+        if answered:
+            return [Finding("answers", "well", tried, facts=facts)], outcomes
+        advice = f"nothing answered within {duration_text(captime)}, so nothing is known; try --captime with more time"
+        return [Finding("answers", "warning", tried, advice, facts)], outcomes
+    worst = min(bad)
+    level: Level = "failed" if not answered and len(bad) == len(outcomes) else "warning"
+    return [Finding("answers", level, f"{tried}. {_story(parts, bad[worst])}", _advice(bad[worst]), facts)], outcomes
+
+
+_HARMLESS = (Verdict.ANSWERED, Verdict.CAPPED)
+
+
+def _not_started(parts: Parts, outcome: RunOutcome) -> Finding:
+    advice = "check that the program exists, may be executed and is made for this machine; the same for a generator"
+    return Finding("answers", "failed", _story(parts, outcome), advice)
+
+
+def _story(parts: Parts, outcome: RunOutcome) -> str:
+    """What happened to a run, with the command to try it oneself and the program's last words."""
+    request, measured = outcome.request, outcome.measured
+    element = parts.stream.at(request.instance)
+    words = parts.program.command_line(request.config, element.instance.path or element.instance.name, element.seed)
+    name = parts.configurations[request.config].name
+    said = b"" if measured is None else measured.stderr_tail.strip() or measured.stdout_tail.strip()
+    last = said.decode("utf-8", "replace").splitlines()[-3:]
+    story = f"Configuration {name!r}: {outcome.detail or 'no answer'}. The command was: {shlex.join(words)}"
+    return f"{story}. It said: {' / '.join(last)}" if last else story
+
+
+def _advice(outcome: RunOutcome) -> str:
+    match outcome.verdict:
+        case Verdict.CRASH:
+            return "run the command yourself; if that exit code means an answer, add it to target.exit_codes"
+        case Verdict.UNKNOWN:
+            return (
+                "compare target.answer and target.exit_codes with what the program prints and returns; if it stopped "
+                "itself, take away its own time limit"
+            )
+        case Verdict.WRONG:
+            return "the program, the known answer or the verifier is wrong; run the command yourself"
+        case Verdict.MEMOUT:
+            return "raise target.memory"
+        case Verdict.OUTPUT:
+            return "make the program print less, or raise target.output_limit"
+        case Verdict.WALL:
+            return "the program sleeps, or the machine is too busy; raise target.wall_factor or use clock = 'wall'"
+    return "run the command yourself"
+
+
+def try_cap(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+    """Cut a run of the program in the middle, and see that nothing of it is left."""
+    if not outcomes:
+        return []
+    config = max(outcomes, key=lambda each: outcomes[each].runtime)
+    whole = outcomes[config].runtime
+    captime = max(_SHORTEST, whole / 2)
+    outcome = trial.run(config, 0, captime)
+    left = trial.survivors()
+    over = max(0.0, outcome.cost - captime)
+    facts = {"captime": captime, "overshoot": over, "survivors": left, "verdict": str(outcome.verdict)}
+    name = parts.configurations[config].name
+    if left:
+        advice = "give another isolation (cgroup2 is the strictest), and report it: nothing may survive"
+        return [Finding("cap", "failed", f"{left} processes of {name!r} outlived its captime", advice, facts)]
+    if outcome.verdict is not Verdict.CAPPED:
+        if whole < 2 * _SHORTEST:
+            found = f"{name!r} takes {duration_text(whole)}, too short to be cut in the middle"
+            return [Finding("cap", "note", found, "nothing needs to be done", facts)]
+        ended = "?" if outcome.verdict is None else outcome.verdict.value
+        found = f"{name!r} took {duration_text(whole)}, was given half of that, and still ended as {ended}"
+        return [Finding("cap", "note", found, "its times vary; see repeatability", facts)]
+    found = f"{name!r} was stopped at {duration_text(captime)}, {over * 1e3:.1f} ms late, and nothing of it was left"
+    return [Finding("cap", "well", found, facts=facts)]
+
+
+def try_escape(isolation: str | None, folder: Path) -> list[Finding]:
+    """A program that does its best to survive: it forks, leaves its session and ignores signals."""
+    stream = FiniteStream([Instance("none", value="none")], "given")
+    runaway = CommandProgram(
+        stream,
+        [Configuration("runaway")],
+        [sys.executable, "-I", "-S", "-c", _ESCAPE],
+        folder=folder,
+        conditions=Conditions(environment=environment_of(None, {})),
+        success=Success(),
+    )
+    with Trial(runaway, isolation) as trial:
+        outcome = trial.run(0, 0, 0.2)
+        left, level, overhead = trial.survivors(), trial.executor.isolation, trial.executor.overhead
+    facts = {"isolation": level, "survivors": left, "added_seconds": overhead.added, "worst": overhead.worst}
+    found = f"{level}: a program that forks and leaves its session was stopped, {left} of its processes survived"
+    if left or outcome.verdict is not Verdict.CAPPED:
+        advice = "run captime where it may use control groups (cgroup2), and report it: nothing may survive"
+        return [Finding("isolation", "failed", found, advice, facts)]
+    findings = [Finding("isolation", "well", found, facts=facts)]
+    told = f"{overhead.added * 1e3:.1f} ms per run beside the program (at worst {overhead.worst * 1e3:.1f} ms)"
+    findings.append(Finding("overhead", "well", told, facts={"added": overhead.added, "worst": overhead.worst}))
+    return findings
+
+
+def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, needed: bool) -> list[Finding]:
+    """The same run again and again, with the same seed: how much do its times differ?
+
+    Args:
+        parts: The scenario.
+        trial: Where.
+        outcomes: What came back before.
+        needed: Whether the procedure repeats runs, so that it matters for the guarantee.
+    """
+    answered = {config: each for config, each in outcomes.items() if each.verdict is Verdict.ANSWERED}
+    if not answered:
+        return []
+    config = min(answered, key=lambda each: abs(answered[each].runtime - 0.5))
+    captime = max(10 * answered[config].runtime, 1.0)
+    again = [answered[config], *(trial.run(config, 0, captime) for _ in range(_REPEATS - 1))]
+    times = [each.runtime for each in again if each.verdict is Verdict.ANSWERED]
+    spread, median = max(times) - min(times), statistics.median(times)
+    name = parts.configurations[config].name
+    found = (
+        f"{len(times)} of {_REPEATS} runs of {name!r} with one seed answered, in {duration_text(min(times))} to "
+        f"{duration_text(max(times))}"
+    )
+    facts = {"seconds": times, "spread": spread, "declared": parts.program.repeatable, "needed": needed}
+    same = len(times) == _REPEATS and spread <= max(_SAME_SHARE * median, _SAME_SECONDS)
+    if same and (parts.program.repeatable or not needed):
+        return [Finding("repeatability", "well", found, facts=facts)]
+    if same:
+        advice = "say target.repeatable = true, or pass {seed} to the program"
+        return [Finding("repeatability", "failed", f"{found}, but nothing says that it repeats itself", advice, facts)]
+    if needed:
+        advice = "use procedure = 'race', which makes every run once, or pass {seed} to the program"
+        return [Finding("repeatability", "failed", f"{found}; {parts.procedure_name} repeats runs", advice, facts)]
+    advice = "nothing needs to be done: the race makes every run once"
+    return [Finding("repeatability", "note", found, advice, facts)]

@@ -1,0 +1,65 @@
+"""The machine: where the ledger will be, which SQLite, how busy the processors are."""
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+from captime.errors import StorageTrouble
+from captime.ledger.places import check_writable, file_system, is_network, sqlite_note
+from captime.scenario.checkup.finding import STORAGE, Finding
+from captime.scenario.machine import allowed_cores
+
+# A run takes well under a kilobyte in a ledger; this is enough for a million of them, and for generated instances.
+_PLENTY = 2 << 30
+_TOO_LITTLE = 100 << 20
+
+
+def look_at_sqlite() -> Finding:
+    """The library that writes the ledger."""
+    note = sqlite_note()
+    facts = {"sqlite": sqlite3.sqlite_version}
+    if note is None:
+        return Finding("SQLite", "well", f"version {sqlite3.sqlite_version}", facts=facts)
+    return Finding("SQLite", "note", note, "nothing needs to be done", facts)
+
+
+def look_at_ledger(ledger: Path) -> list[Finding]:
+    """Whether a ledger can be written there, and how much room there is."""
+    folder = ledger.parent
+    kind = file_system(folder) if folder.is_dir() else ""
+    facts = {"ledger": str(ledger), "file_system": kind}
+    try:
+        check_writable(ledger)
+    except StorageTrouble as error:
+        advice = "choose another place with ledger = ... or --ledger"
+        return [Finding("ledger", "failed", str(error), advice, facts, STORAGE)]
+    found = f"{ledger.name} {'exists, runs will go on with it' if ledger.exists() else 'will be made'}"
+    where = f"{found}; its file system is {kind}" if kind else found
+    if is_network(kind):
+        advice = "put the ledger on a local disk with ledger = ..., or SQLite can lose rows"
+        return [Finding("ledger", "failed", where, advice, facts, STORAGE), _look_at_disk(folder)]
+    return [Finding("ledger", "well", where, facts=facts), _look_at_disk(folder)]
+
+
+def _look_at_disk(folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free
+    found, facts = f"{free / 1e9:,.1f} GB free", {"free_bytes": free}
+    if free < _TOO_LITTLE:
+        return Finding("disk", "failed", found, "make room: a full disk stops the campaign", facts, STORAGE)
+    if free < _PLENTY:
+        return Finding("disk", "warning", found, "make room if the campaign is to be long", facts)
+    return Finding("disk", "well", found, facts=facts)
+
+
+def look_at_load(jobs: int) -> Finding:
+    """Whether somebody else uses the processors that runs are to be measured on."""
+    busy, cores = os.getloadavg()[0], allowed_cores()
+    found = f"{jobs} jobs on {cores} cores; {busy:.1f} processes were busy in the last minute"
+    facts = {"jobs": jobs, "cores": cores, "load": busy}
+    if jobs + busy > cores + 0.5:
+        advice = (
+            "runs will wait for each other; CPU times suffer a little, wall-clock times a lot. Wait, or use fewer jobs"
+        )
+        return Finding("processors", "warning", found, advice, facts)
+    return Finding("processors", "well", found, facts=facts)
