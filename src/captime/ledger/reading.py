@@ -19,6 +19,7 @@ from captime.errors import LedgerDamaged
 from captime.ledger.chain import Row
 from captime.ledger.connection import check_schema, has_log, left_open, reader
 from captime.ledger.encoding import certified_of, config_of, note_of, request_of, sample_of
+from captime.ledger.flat import flat_rows
 from captime.ledger.ownership import Owner
 from captime.ledger.queries import IN_FLIGHT, campaign_row
 from captime.ledger.replaying import events
@@ -227,6 +228,10 @@ class LedgerReader:
                         del self._flying[config, position]
             self._followed = self.last_sequence
             return list(self._flying.values())
+
+    def flat(self) -> Iterator[tuple[int | float | str | None, ...]]:
+        """Every outcome with everything beside it, for other tools; `flat.COLUMNS` says what is what."""
+        return flat_rows(self._connection)
 
     def replay(self) -> Iterator[Event]:
         """What the ledger was told, in order; every row is checked on the way. As of one moment inside `snapshot`."""

@@ -195,7 +195,7 @@ CERTIFICATE = Table(
         ("utility_high", "REAL NOT NULL"),
         ("gamma", "REAL"),
         ("challenger", "INTEGER"),
-        ("mode", "TEXT NOT NULL CHECK ({0} IN ('selection', 'simultaneous'))"),
+        ("mode", "TEXT NOT NULL CHECK ({0} IN ('selection', 'simultaneous', 'nothing'))"),
         ("shares", "TEXT NOT NULL"),
         ("rounds", _COUNT),
         ("cpu_seconds", _SECONDS),

@@ -1,0 +1,20 @@
+"""`captime backup`: a copy of a ledger that may be in use."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.ledger.copying import backup
+
+
+def backup_command(
+    ledger: Annotated[Path, typer.Argument(help="The ledger; a campaign may be writing to it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The copy; must not exist.")],
+) -> None:
+    """Copy a ledger as it is at one moment, complete in one file.
+
+    Copying the file alone while a campaign runs would lose the newest rows.
+    """
+    rows = backup(ledger, output)
+    typer.echo(f"{rows:,} rows copied to {output}", err=True)

@@ -1,0 +1,32 @@
+"""What a ledger says about its certificate, in the shape that words are made from. Nothing here asks a procedure."""
+
+from captime.ledger import Certified, LedgerReader
+from captime.report.account import Account
+from captime.report.words import cpu_time
+
+
+def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str = "") -> Account:
+    """A certificate of a ledger with what there is to tell about it.
+
+    Args:
+        reader: The ledger.
+        certified: One of its certificates.
+        stopped: Why the campaign ended, or that it goes on; in words.
+    """
+    scenario = reader.scenario
+    options = scenario.get("options")
+    runs = sum(count for count, _ in reader.counts().values())
+    return Account(
+        certificate=certified.certificate,
+        names=[config.name for config in reader.configs],
+        utility=str(scenario.get("utility", "a utility that is not on record")),
+        procedure=str(scenario.get("procedure", "a procedure that is not on record")),
+        options=options if isinstance(options, dict) else {},
+        bound="as documented",
+        rounds=certified.rounds,
+        runs=runs,
+        cost=f"{cpu_time(certified.cpu_seconds)}, {runs:,} runs",
+        left=certified.candidates,
+        stopped=stopped,
+        rests_on=(),
+    )

@@ -1,0 +1,21 @@
+"""`captime salvage`: what can be saved of a damaged ledger, in a new file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.ledger.copying import salvage
+
+
+def salvage_command(
+    ledger: Annotated[Path, typer.Argument(help="The damaged ledger; it is only read.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The new ledger; must not exist.")],
+) -> None:
+    """Copy the rows before the first damage into a new ledger: a campaign can go on from there.
+
+    What was certified by then stays certified: a ledger that ends earlier is as valid as one that was stopped earlier.
+    """
+    saved = salvage(ledger, output)
+    typer.echo(f"{saved.rows:,} rows saved to {output}")
+    typer.echo(f"It ends there because: {saved.damage}" if saved.damage else "Nothing was wrong with any row.")

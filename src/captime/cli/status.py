@@ -1,0 +1,192 @@
+"""`captime status`: how far a campaign is, read from its ledger, also while it runs."""
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from captime.cli.recorded import account_of_ledger
+from captime.ledger import Certified, LedgerReader
+from captime.ledger.ownership import boot_id
+from captime.report.machine import certificate_json
+from captime.report.pace import Pace
+from captime.report.words import cpu_time, printable, rounded_down, rounded_up, statement
+from captime.runs import Status, Verdict
+from captime.utilities.durations import duration_text
+
+_EVENTS = 5
+_SHOWN_IN_FLIGHT = 8
+# Written for those who check, not for those who watch.
+_QUIET = {"facts"}
+
+
+def status_command(
+    ledger: Annotated[Path, typer.Argument(help="The ledger; a campaign may be writing to it.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what is certified now, what it has cost, what is under way and what happened last. Only reads."""
+    with LedgerReader(ledger) as reader, reader.snapshot():
+        found = _gathered(reader)
+        if as_json:
+            typer.echo(json.dumps(found, indent=2))
+        else:
+            _print(reader, found)
+
+
+# ---------------------------------------------------------------------- what there is
+
+
+def _gathered(reader: LedgerReader) -> dict[str, Any]:
+    names = [config.name for config in reader.configs]
+    newest, counts = reader.last_certificate(), reader.counts()
+    orphans, orphan_seconds = reader.orphans()
+    statuses, verdicts = _sums(counts)
+    return {
+        "ledger": str(reader.path),
+        "campaign": reader.campaign_id,
+        "state": _state(reader),
+        "owner": None if reader.owner is None else str(reader.owner),
+        "goal": _goal(reader),
+        "certificate": None if newest is None else certificate_json(newest.certificate, names),
+        "pace": _pace(reader),
+        "n_configs": len(names),
+        "candidates_left": None if newest is None else newest.candidates,
+        "runs": sum(statuses.values()),
+        "statuses": statuses,
+        "verdicts": verdicts,
+        "orphans": orphans,
+        "cpu_seconds": sum(seconds for _, seconds in counts.values()) + orphan_seconds,
+        "wall_seconds": None if newest is None else newest.wall_seconds,
+        "in_flight": _in_flight(reader, names),
+        "events": [
+            {"at": _moment(event.at_ns), "kind": event.kind, "facts": dict(event.facts)}
+            for event in [event for event in reader.events() if event.kind not in _QUIET][-_EVENTS:]
+        ],
+        "rows": reader.last_sequence,
+        "head": reader.head,
+    }
+
+
+def _sums(counts: dict[tuple[Status, Verdict | None], tuple[int, float]]) -> tuple[dict[str, int], dict[str, int]]:
+    statuses: dict[str, int] = {}
+    verdicts: dict[str, int] = {}
+    for (status, verdict), (count, _) in counts.items():
+        statuses[status.value] = statuses.get(status.value, 0) + count
+        told = status.value if verdict is None else verdict.value
+        verdicts[told] = verdicts.get(told, 0) + count
+    return statuses, verdicts
+
+
+def _state(reader: LedgerReader) -> str:
+    """`running`, `closed`, `interrupted` (its process is gone), or `elsewhere` (another machine, nobody can tell)."""
+    owner = reader.owner
+    if not reader.in_use or owner is None:
+        return "closed"
+    if owner.boot != boot_id():
+        return "elsewhere"
+    return "running" if owner.alive() else "interrupted"
+
+
+def _goal(reader: LedgerReader) -> float | None:
+    goals = [event.facts.get("epsilon") for event in reader.events() if event.kind == "goal"]
+    goal = goals[-1] if goals else reader.scenario.get("goal")
+    return float(goal) if isinstance(goal, int | float) else None
+
+
+def _pace(reader: LedgerReader) -> str:
+    pace = Pace(_goal(reader) or 0.0)
+    for certified in reader.certificates():
+        pace.note(certified.wall_seconds, certified.certificate.epsilon)
+    return pace.words()
+
+
+def _in_flight(reader: LedgerReader, names: list[str]) -> list[dict[str, object]]:
+    now = time.time_ns()
+    places = {sample.position: sample.instance for sample in reader.sample_rows()}
+    return [
+        {
+            "config": names[request.config],
+            "instance": places.get(request.instance, ""),
+            "position": request.instance,
+            "attempt": request.attempt,
+            "captime": None if request.captime == float("inf") else request.captime,
+            "wall_seconds": max(0.0, (now - began) / 1e9),
+        }
+        for request, began in reader.in_flight()
+    ]
+
+
+def _moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns // 10**9, tz=UTC).isoformat()
+
+
+# ---------------------------------------------------------------------- for people
+
+_STATES = {
+    "running": "running ({owner})",
+    "closed": "not running; the ledger is closed",
+    "interrupted": "not running; it was interrupted, and the same command goes on with it",
+    "elsewhere": "begun elsewhere or before the last boot ({owner}); nobody here can tell whether it runs",
+}
+
+
+def _print(reader: LedgerReader, found: dict[str, Any]) -> None:
+    console = Console(markup=False, highlight=False)
+    newest = reader.last_certificate()
+    if newest is None:
+        console.print("Nothing is certified yet.", style="bold")
+    else:
+        console.print(statement(account_of_ledger(reader, newest)), style="bold", soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    for label, value in _lines(found, newest):
+        grid.add_row(Text(label, style="dim"), Text(printable(value)))
+    console.print(grid)
+
+
+def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, str]]:
+    lines = [("state", _STATES[found["state"]].format(owner=found["owner"]))]
+    if newest is not None:
+        held = newest.certificate
+        lines += [
+            ("epsilon", " ".join(filter(None, (rounded_up(held.epsilon), _of_goal(found["goal"]), found["pace"])))),
+            ("expected utility", f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)}"),
+            ("candidates left", f"{newest.candidates:,} of {held.n_configs:,}"),
+        ]
+    told = ", ".join(
+        f"{count:,} {name}" for name, count in sorted(found["verdicts"].items(), key=lambda each: -each[1])
+    )
+    lines += [
+        ("runs", f"{found['runs']:,}" + (f" ({told})" if told else "")),
+        ("cost", cpu_time(found["cpu_seconds"])),
+        *_flying(found["in_flight"]),
+        *[("last events" if not place else "", _event(event)) for place, event in enumerate(found["events"])],
+        ("ledger", f"{found['rows']:,} rows, head {found['head'][:16]}…"),
+    ]
+    return lines
+
+
+def _of_goal(goal: float | None) -> str:
+    return "" if not goal else f"(goal {goal:g})"
+
+
+def _flying(runs: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    lines = []
+    for place, run in enumerate(runs[:_SHOWN_IN_FLIGHT]):
+        limit = "" if run["captime"] is None else f", captime {duration_text(run['captime'])}"
+        since = duration_text(round(run["wall_seconds"], 1))
+        lines.append(("under way" if not place else "", f"{run['config']} on {run['instance']} since {since}{limit}"))
+    if len(runs) > _SHOWN_IN_FLIGHT:
+        lines.append(("", f"and {len(runs) - _SHOWN_IN_FLIGHT:,} more"))
+    return lines
+
+
+def _event(event: dict[str, Any]) -> str:
+    facts = ", ".join(f"{name} {value}" for name, value in event["facts"].items())
+    return f"{event['at']} {event['kind']}" + (f": {facts[:100]}" if facts else "")

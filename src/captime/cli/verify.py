@@ -1,0 +1,75 @@
+"""`captime verify`: whether a ledger is whole, and whether its certificate follows from its rows."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from captime.cli.recorded import account_of_ledger
+from captime.errors import LedgerDamaged
+from captime.ledger import LedgerReader
+from captime.report.machine import certificate_json
+from captime.report.words import printable, statement
+from captime.skeptic import Audit, audit
+
+_NOT_VERIFIABLE, _DAMAGED = 3, 5
+
+
+def verify_command(
+    ledger: Annotated[Path, typer.Argument(help="The ledger.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check every row of a ledger, then derive its newest certificate again from the rows alone.
+
+    Exit code 0: the ledger is whole and supports its certificate. 3: it is whole, but this certificate cannot be
+    checked here. 5: a row was changed, removed or added, or the certificate says more than the rows do.
+    """
+    try:
+        found = audit(ledger)
+    except LedgerDamaged as error:
+        if not as_json:
+            raise
+        typer.echo(json.dumps({"ledger": str(ledger), "verdict": "refuted", "problem": str(error)}, indent=2))
+        raise typer.Exit(_DAMAGED) from None
+    with LedgerReader(ledger) as reader:
+        if as_json:
+            names = [config.name for config in reader.configs]
+            typer.echo(json.dumps(_as_json(ledger, found, names), indent=2))
+        else:
+            _print(found, reader)
+    raise typer.Exit(_NOT_VERIFIABLE if found.verdict == "not-verifiable" else 0)
+
+
+def _as_json(ledger: Path, found: Audit, names: list[str]) -> dict[str, object]:
+    certified = found.certified
+    return {
+        "ledger": str(ledger),
+        "verdict": found.verdict,
+        "problem": found.why or None,
+        "checked": list(found.account),
+        "rows": found.rows,
+        "head": found.head,
+        "certificate": None if certified is None else certificate_json(certified.certificate, names),
+        "certificate_row": None if certified is None else certified.sequence,
+    }
+
+
+_VERDICTS = {
+    "confirmed": "Confirmed: the rows are whole, and the newest certificate follows from them.",
+    "nothing": "The rows are whole. No certificate has been written yet.",
+    "not-verifiable": "The rows are whole, but the certificate could NOT be verified: {}.",
+}
+
+
+def _print(found: Audit, reader: LedgerReader) -> None:
+    console = Console(markup=False, highlight=False)
+    console.print(_VERDICTS[found.verdict].format(printable(found.why)), style="bold", soft_wrap=True)
+    if found.certified is not None:
+        console.print(statement(account_of_ledger(reader, found.certified)), soft_wrap=True)
+    console.print("What was checked:", style="dim")
+    for each in found.account:
+        console.print(f"  - {printable(each)}", soft_wrap=True)
+    console.print(f"head {found.head}", style="dim", soft_wrap=True)
