@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from captime.ledger import Ledger
+from captime.ledger.crash_points import reached
 from captime.ledger.rows import SampleRow
 from captime.live import Seen
 from captime.runs import RunOutcome, RunRequest
@@ -39,10 +40,12 @@ class LedgerJournal:
         """See the protocol. The instances and seeds of new positions are registered with them."""
         positions = {request.instance for request in requests}
         self._ledger.started(requests, {position: sample_at(self._stream, position) for position in positions})
+        reached("announced")
 
     def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
         """See the protocol."""
         self._ledger.observed(outcomes, seen)
+        reached("acknowledged")
         for reader in self._readers:
             reader(outcomes)
 

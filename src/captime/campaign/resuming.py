@@ -46,6 +46,7 @@ class Memory:
 
     def reading(self, story: Iterable[Event]) -> Iterator[Event]:
         """Pass the story on, and take down what has to be remembered."""
+        reached("recovery", "before")
         for event in story:
             self.events += 1
             match event:
@@ -58,6 +59,7 @@ class Memory:
                 case Noted(_, "goal", facts):
                     self.goals.append(float(str(facts["epsilon"])))
             yield event
+        reached("recovery")
 
     def _take(self, outcomes: Iterable[RunOutcome]) -> None:
         # What answers no attempt that was under way is an orphan, and nobody counts it.
@@ -83,11 +85,9 @@ class Memory:
 
 def go_on(procedure: Procedure, evidence: Evidence, ledger: Ledger, memory: Memory, *, repeatable: bool) -> None:
     """Bring a new procedure and new books to where the ledger ends; what was under way then is written off as lost."""
-    reached("recovery-started", "before")
     for event in walk_again(procedure, evidence, memory.reading(ledger.replay())):
         if isinstance(event, Noted) and event.kind == "goal":
             set_goal(procedure, event.facts)
-    reached("recovery-started")
     write_off(ledger, memory, repeatable=repeatable, tell=(procedure, evidence))
 
 
@@ -98,9 +98,9 @@ def write_off(
     lost = memory.cut_off(repeatable=repeatable)
     if not lost:
         return
-    reached("recovery-half-done", "before")
+    reached("written-off", "before")
     ledger.observed(lost)
-    reached("recovery-half-done")
+    reached("written-off")
     memory.open.clear()
     if tell is not None:
         tell_all(*tell, lost, ())

@@ -215,6 +215,7 @@ class _Campaign:
 
     def _watching(self, observer: Observer | None) -> Observer:
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
+            reached("decided")
             self._write_certificate(procedure, evidence, executor.now)
             if observer is not None:
                 observer(procedure, evidence, executor)
