@@ -5,6 +5,8 @@ campaign remembers `last_sequence` and next time asks for what came after it.
 """
 
 import json
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -18,17 +20,17 @@ from numpy.typing import NDArray
 from captime.errors import LedgerDamaged
 from captime.ledger.chain import Row
 from captime.ledger.connection import check_schema, has_log, left_open, reader
-from captime.ledger.encoding import certified_of, config_of, note_of, request_of, sample_of
+from captime.ledger.encoding import certified_of, config_of, note_of, outcome_of, request_of, sample_of
 from captime.ledger.flat import flat_rows
 from captime.ledger.ownership import Owner
 from captime.ledger.queries import IN_FLIGHT, campaign_row
 from captime.ledger.replaying import events
 from captime.ledger.rows import Certified, ConfigRow, Event, Noted, SampleRow
-from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, SAMPLE, START, Table
+from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, OUTCOME, SAMPLE, START, Table
 from captime.ledger.transaction import last_owner
 from captime.ledger.trouble import told_in_our_words
 from captime.ledger.walking import check_mark, tail, walk
-from captime.runs import RunRequest, Status, Verdict
+from captime.runs import RunOutcome, RunRequest, Status, Verdict
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
@@ -67,6 +69,9 @@ _SAMPLE_COLUMNS = (("sequence", "o.seq", "i8"), ("position", "o.position", "i8")
 _JOINED = "outcome o JOIN start s USING (config, position, attempt)"
 
 
+# Steps of SQLite's machine between two looks at the clock: about a millisecond.
+_STEPS = 10_000
+
 _Flying: TypeAlias = dict[tuple[int, int], tuple[RunRequest, int]]
 
 
@@ -84,6 +89,7 @@ class LedgerReader:
 
     Args:
         path: Where it is.
+        query_seconds: Give up what takes longer than this in one `snapshot`; for windows that must never be in the way.
 
     Attributes:
         path: Where it is.
@@ -94,9 +100,13 @@ class LedgerReader:
         captime_version: Who made it.
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], *, query_seconds: float | None = None) -> None:
         self.path = Path(path)
         self._connection = reader(self.path)
+        self._seconds, self._until = query_seconds, math.inf
+        if query_seconds is not None:
+            # SQLite asks every so many steps whether to go on; anything but 0 ends the question.
+            self._connection.set_progress_handler(lambda: int(time.monotonic() > self._until), _STEPS)
         try:
             check_schema(self._connection, self.path)
             with told_in_our_words(self.path, "reading its first row"):
@@ -117,11 +127,13 @@ class LedgerReader:
         if self._connection.in_transaction:
             yield
             return
+        self._until = math.inf if self._seconds is None else time.monotonic() + self._seconds
         with told_in_our_words(self.path, "reading it"):
             self._connection.execute("BEGIN")
             try:
                 yield
             finally:
+                self._until = math.inf
                 self._connection.rollback()
 
     @property
@@ -168,14 +180,16 @@ class LedgerReader:
         """Stream positions one by one, in the order in which they were first run on."""
         return [sample_of(row) for row in self._rows(SAMPLE, "WHERE seq > ? ORDER BY seq", since)]
 
-    def outcomes(self, since: int = 0) -> Columns:
+    def outcomes(self, since: int = 0, limit: int = -1) -> Columns:
         """What came back after row `since`, orphans included (`orphan`), in the order in which it did.
+
+        Not more than `limit` of it, if that is not negative.
 
         Columns: `sequence`, `config`, `position`, `attempt`, `captime` (infinite for none), `status` and `verdict`
         (numbers into `STATUSES` and `VERDICTS`, -1 for none), `runtime`, `cost` (seconds), `orphan`, `cpu_ns`,
         `wall_ns`, `peak_memory`, `queue_wait_ns`, `slot` (-1 if nobody measured), `started_ns`, `at_ns`.
         """
-        columns = self._columns(_OUTCOME_COLUMNS, _JOINED, since)
+        columns = self._columns(_OUTCOME_COLUMNS, _JOINED, since, limit)
         # NULL stands for no captime, and comes out as "not a number".
         columns["captime"][np.isnan(columns["captime"])] = np.inf
         return columns
@@ -199,6 +213,32 @@ class LedgerReader:
                 "SELECT count(*), total(cost) FROM outcome WHERE orphan = 1"
             ).fetchone()
         return count, cost
+
+    def flags(self) -> dict[str, int]:
+        """How many outcomes that count carry each warning."""
+        question = "SELECT flags, count(*) FROM outcome WHERE orphan = 0 AND flags <> '' GROUP BY flags"
+        with self.snapshot():
+            found = self._connection.execute(question).fetchall()
+        counts: dict[str, int] = {}
+        for flags, count in found:
+            for flag in flags.split():
+                counts[flag] = counts.get(flag, 0) + count
+        return counts
+
+    def newest(self, limit: int, status: Status | None = None) -> list[RunOutcome]:
+        """The last outcomes that count, newest first, with all that was measured; of one status, if one is given."""
+        wanted = "" if status is None else f"AND status = '{status.value}'"
+        rest = f"WHERE orphan = 0 {wanted} ORDER BY seq DESC LIMIT ?"
+        with self.snapshot():
+            rows = self._connection.execute(f"{OUTCOME.select()} {rest}", (limit,)).fetchall()
+            starts = [
+                self._connection.execute(
+                    f"{START.select()} WHERE config = ? AND position = ? AND attempt = ?", row[1:4]
+                )
+                for row in rows
+            ]
+            requests = [request_of(start.fetchone()) for start in starts]
+        return [outcome_of(row, request) for row, request in zip(rows, requests, strict=True)]
 
     def certificates(self, since: int = 0) -> list[Certified]:
         """The certificates after row `since`, oldest first."""
@@ -263,12 +303,12 @@ class LedgerReader:
         with self.snapshot():
             return self._connection.execute(f"{table.select()} {rest}", values).fetchall()
 
-    def _columns(self, columns: tuple[tuple[str, str, str], ...], source: str, since: int) -> Columns:
+    def _columns(self, columns: tuple[tuple[str, str, str], ...], source: str, since: int, limit: int = -1) -> Columns:
         kinds = np.dtype([(name, kind) for name, _, kind in columns])
         expressions = ", ".join(expression for _, expression, _ in columns)
-        question = f"SELECT {expressions} FROM {source} WHERE o.seq > ? ORDER BY o.seq"  # noqa: S608 (words of this page)
+        question = f"SELECT {expressions} FROM {source} WHERE o.seq > ? ORDER BY o.seq LIMIT ?"  # noqa: S608 (words of this page)
         with self.snapshot():
-            table = np.fromiter(self._connection.execute(question, (since,)), dtype=kinds)
+            table = np.fromiter(self._connection.execute(question, (since, limit)), dtype=kinds)
         return {name: np.ascontiguousarray(table[name]) for name in kinds.names or ()}
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ _STORAGE = {
     sqlite3.SQLITE_AUTH: "permission was denied",
     sqlite3.SQLITE_NOMEM: "there is not enough memory",
     sqlite3.SQLITE_PROTOCOL: "its locks do not work on this file system",
+    sqlite3.SQLITE_INTERRUPT: "it took longer than was allowed",
     sqlite3.SQLITE_NOLFS: "it is too large for this file system",
 }
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_ERROR}
