@@ -6,6 +6,9 @@ values of the parameter on the other side, and a value it does not have is an er
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from captime.arrays import BoolArray
 from captime.errors import ScenarioError
 from captime.spaces.choices import listed
 from captime.spaces.clauses import (
@@ -20,7 +23,7 @@ from captime.spaces.clauses import (
     Reading,
     Term,
 )
-from captime.spaces.parameters import Choice, Float, Ordinal, Parameter, numeric_choices
+from captime.spaces.parameters import Categorical, Choice, Float, Ordinal, Parameter, numeric_choices
 from captime.spaces.values import Value, number_in, text_of
 
 
@@ -47,7 +50,7 @@ def compared(left: Operand, sign: str, right: Operand, *, ranked: bool = True) -
     """
     if isinstance(left, Written) and not isinstance(right, Written):
         return compared(right, MIRRORED[sign], left, ranked=ranked)
-    if isinstance(left, Choice) and isinstance(right, Written):
+    if isinstance(left, Categorical | Ordinal) and isinstance(right, Written):
         return _choice_against(left, sign, right.text, ranked=ranked)
     if isinstance(left, Parameter) and isinstance(right, Written) and sign in ("==", "!="):
         clause = Among(left, (value_of(left, right.text),))
@@ -55,6 +58,11 @@ def compared(left: Operand, sign: str, right: Operand, *, ranked: bool = True) -
     one, other = term(left), term(right)
     if isinstance(one, Constant) and isinstance(other, Constant):
         return Certain(bool(SIGNS[sign](one.numbers({}), other.numbers({}))[0]))
+    if isinstance(one, Constant):
+        one, sign, other = other, MIRRORED[sign], one
+    if isinstance(one, Reading) and isinstance(one.parameter, Categorical | Ordinal) and isinstance(other, Constant):
+        # Said by its values: written as a comparison it would be read as one of ranks.
+        return _fitting(one.parameter, SIGNS[sign](np.array(numeric_choices(one.parameter)), other.numbers({})))
     return Comparison(one, sign, other)
 
 
@@ -63,23 +71,25 @@ def among(parameter: Parameter, written: list[str]) -> Clause:
     return Among(parameter, tuple(dict.fromkeys(value_of(parameter, text) for text in written)))
 
 
-def _choice_against(parameter: Choice, sign: str, text: str, *, ranked: bool) -> Clause:
+def _choice_against(parameter: Categorical | Ordinal, sign: str, text: str, *, ranked: bool) -> Clause:
     if sign in ("==", "!="):
-        clause = Among(parameter, (value_of(parameter, text),))  # type: ignore[arg-type]  # every Choice is one of two
+        clause = Among(parameter, (value_of(parameter, text),))
         return clause if sign == "==" else Neither(clause)
     if not isinstance(parameter, Ordinal) or not ranked:
         raise ScenarioError(
             f"found {parameter.name} {sign} {text}, but {parameter.name} has no order here: it is "
-            f"{parameter.kind}; expected a number or an ordinal parameter. List the values instead"  # type: ignore[attr-defined]  # both have one
+            f"{parameter.kind}; expected a number or an ordinal parameter. List the values instead"
         )
     limit = parameter.code(value_of(parameter, text))
-    fitting = [
-        choice
-        for place, choice in enumerate(parameter.choices)
-        if limit is not None
-        and {"<": place < limit, ">": place > limit, "<=": place <= limit, ">=": place >= limit}[sign]
-    ]
-    return Among(parameter, tuple(fitting)) if fitting else Certain(answer=False)
+    return _fitting(
+        parameter, SIGNS[sign](np.arange(parameter.size, dtype=np.float64), np.array([limit], dtype=np.float64))
+    )
+
+
+def _fitting(parameter: Categorical | Ordinal, fits: BoolArray) -> Clause:
+    """The clause that the parameter is set to one of the choices marked."""
+    values = tuple(choice for choice, fit in zip(parameter.choices, fits.tolist(), strict=True) if fit)
+    return Among(parameter, values) if values else Certain(answer=False)
 
 
 def value_of(parameter: Parameter, text: str) -> Value:
