@@ -9,15 +9,20 @@ import sys
 
 import typer
 
+from captime.cli.backup import backup_command
 from captime.cli.demo import demo_command
 from captime.cli.doctor import doctor_command
+from captime.cli.export import export_command
 from captime.cli.init import init_command
 from captime.cli.listing import list_command
 from captime.cli.measure import measure_command
 from captime.cli.run import run_command
+from captime.cli.salvage import salvage_command
 from captime.cli.simulate import simulate_command
 from captime.cli.space import space_command
+from captime.cli.status import status_command
 from captime.cli.utility import utility_command
+from captime.cli.verify import verify_command
 from captime.errors import (
     CaptimeError,
     InvariantViolated,
@@ -49,6 +54,11 @@ app.command("init")(init_command)
 app.command("doctor")(doctor_command)
 app.command("run")(run_command)
 app.command("measure")(measure_command)
+app.command("backup")(backup_command)
+app.command("export")(export_command)
+app.command("salvage")(salvage_command)
+app.command("status")(status_command)
+app.command("verify")(verify_command)
 app.command("simulate")(simulate_command)
 app.command("utility")(utility_command)
 app.command("space")(space_command)
