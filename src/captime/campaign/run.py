@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
+import numpy as np
+
+from captime.arrays import BoolArray
 from captime.campaign.census import Census
-from captime.campaign.goals import GoalAfterGoal
+from captime.campaign.goals import GoalAfterGoal, set_goal
 from captime.campaign.identity import check_identity, remembered
 from captime.campaign.journal import LedgerJournal
 from captime.campaign.objections import Objections
@@ -17,7 +20,7 @@ from captime.campaign.question import Question
 from captime.campaign.remembering import Remembering
 from captime.campaign.repeatability import refuse_if_not, try_twice
 from captime.campaign.result import CampaignResult
-from captime.campaign.resuming import Memory, go_on, set_goal, write_off
+from captime.campaign.resuming import Memory, go_on, write_off
 from captime.campaign.stopping import StopRules
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
@@ -162,6 +165,7 @@ class _Campaign:
         self._memory = Memory(self._census, self._objections, self._losses)
         self._certified: Certificate | None = None
         self._facts: object = None
+        self._in_the_race: BoolArray = np.ones(len(question.configs), dtype=np.bool_)
 
     def run(self, observer: Observer | None, interrupted: Callable[[], bool]) -> CampaignResult:
         question, ledger = self._question, self._ledger
@@ -217,6 +221,7 @@ class _Campaign:
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
             reached("decided")
             self._write_certificate(procedure, evidence, executor.now)
+            self._write_candidates(procedure, evidence)
             if observer is not None:
                 observer(procedure, evidence, executor)
 
@@ -232,6 +237,17 @@ class _Campaign:
         self._ledger.certified(held, procedure.rounds, float(evidence.tally.seconds.sum()), now, left)
         reached("certified")
 
+    def _write_candidates(self, procedure: Procedure, evidence: Evidence) -> None:
+        """Who is out of the race, and who came back, for those who look at the ledger later; no decision needs it."""
+        now = procedure.candidates.copy()
+        before = np.ones(len(now), dtype=np.bool_)
+        before[: len(self._in_the_race)] = self._in_the_race
+        if np.array_equal(before, now):
+            return
+        self._in_the_race = now
+        out, back = np.flatnonzero(before & ~now).tolist(), np.flatnonzero(now & ~before).tolist()
+        self._ledger.noted("candidates", out=out, back=back, cpu_seconds=float(evidence.tally.seconds.sum()))
+
     def _write_facts(self, procedure: Procedure) -> None:
         """What an independent check needs to know beside the rows, whenever it has changed."""
         tell = getattr(procedure, "facts", None)
@@ -243,6 +259,7 @@ class _Campaign:
     def _close(self, procedure: Procedure, evidence: Evidence, outcome: LiveOutcome) -> CampaignResult:
         reached("shutdown-begun")
         self._write_certificate(procedure, evidence, outcome.wall_seconds)
+        self._write_candidates(procedure, evidence)
         self._ledger.noted("stopped", because=outcome.stopped)
         self._ledger.flush()
         return CampaignResult(
