@@ -1,0 +1,66 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from captime.cli import app
+from captime.errors import ScenarioError
+
+FILES = Path(__file__).parents[1] / "spaces"
+
+
+def typed(*words: str | Path) -> Result:
+    """`captime space` with these words."""
+    return CliRunner().invoke(app, ["space", *map(str, words)])
+
+
+def test_the_summary_names_everything() -> None:
+    """Parameters, types, conditions, forbidden combinations, size."""
+    result = typed(FILES / "old-conditions.pcs", "--sample", "2", "--seed", "4")
+    assert result.exit_code == 0, result.output
+    assert "9 parameters" in result.stdout
+    assert "@1:vsids-decay | @1:heuristic == Vsids" in result.stdout
+    assert "{@1:heuristic == None && @1:0:restarts == no}" in result.stdout
+    assert "infinitely many" in result.stdout
+    assert result.stdout.count("@1:heuristic=") == 2
+    assert "all of them must hold" in result.stderr
+
+
+def test_json_holds_the_space_and_the_draws() -> None:
+    """One object on standard output; the same seed gives the same draws."""
+    first, again = (typed(FILES / "irace-guide.txt", "--json", "--sample", "3", "--seed", "9") for _ in range(2))
+    assert first.stdout == again.stdout
+    found = json.loads(first.stdout)
+    assert list(found) == ["space", "default", "size", "combinations", "notes", "samples"]
+    assert found["space"]["workers"] == {"type": "int", "low": 1, "high": 64, "log": True, "pass": "-w {value}"}
+    assert len(found["samples"]) == 3
+
+
+def test_conversion_writes_a_file_that_reads_back(tmp_path: Path) -> None:
+    """From PCS to ConfigSpace's JSON and on to TOML: the same draws all the way."""
+    asked = ["--json", "--sample", "5"]
+    start = json.loads(typed(FILES / "new-conditions.pcs", *asked).stdout)
+    for name, source in (("json", FILES / "new-conditions.pcs"), ("toml", tmp_path / "copy.json")):
+        result = typed(source, "--to", name, "-o", tmp_path / f"copy.{name}")
+        assert result.exit_code == 0, result.output
+        assert json.loads(typed(tmp_path / f"copy.{name}", *asked).stdout)["samples"] == start["samples"]
+
+
+@pytest.mark.parametrize(
+    ("words", "about"),
+    [
+        (["missing.pcs"], "cannot be read"),
+        ([FILES / "new-types.pcs", "-o", "x"], "add --to"),
+        ([FILES / "new-types.pcs", "--to", "irace"], "expected one of toml"),
+        ([FILES / "new-types.pcs", "--to", "pcs-old"], "effort is ordinal"),
+        ([FILES / "new-types.pcs", "--from", "what"], "the format 'what' is unknown"),
+        ([FILES / "new-types.pcs", "--to", "toml", "--json"], "in a call of its own"),
+        ([FILES / "new-types.pcs", "--to", "toml", "-o", "no/such/folder"], "cannot be written"),
+    ],
+)
+def test_words_that_make_no_sense_are_refused(words: list[str | Path], about: str) -> None:
+    """With what to do instead."""
+    result = typed(*words)
+    assert isinstance(result.exception, ScenarioError)
+    assert about in str(result.exception)

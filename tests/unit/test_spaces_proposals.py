@@ -1,0 +1,165 @@
+import builtins
+from typing import Any
+
+import numpy as np
+import pytest
+
+from captime.errors import MissingExtra
+from captime.procedures.pool_terms import PoolTerms
+from captime.spaces import Known, Proposer, Settings, Space
+from captime.spaces.formats.section import read_section
+
+
+def space(favourites: list[Settings] | None = None) -> Space:
+    """Two numbers that matter, a switch that decides about one of them, and three that do not matter."""
+    section: dict[str, object] = {
+        "x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.1},
+        "on": {"type": "bool", "default": False},
+        "y": {"type": "float", "low": 1.0, "high": 1000.0, "log": True, "default": 10.0},
+        "conditions": ["y | on == true"],
+        "forbidden": ["on == true && x < 0.05"],
+    }
+    section |= {f"z{place}": {"type": "int", "low": 0, "high": 9, "default": 0} for place in range(3)}
+    return read_section(section | ({"favourites": favourites} if favourites else {}), "test")
+
+
+def utility(settings: Settings) -> float:
+    """Best at x = 0.8, on, y = 100: about 0.9; without y never above 0.5."""
+    value = 0.5 * np.exp(-((float(settings["x"]) - 0.8) ** 2) / 0.1)
+    if settings["on"]:
+        value += 0.4 * np.exp(-((np.log10(float(settings["y"])) - 2) ** 2) / 0.2)
+    return float(value)
+
+
+def known(settings: Settings, rng: np.random.Generator) -> Known:
+    """Scores of that configuration, noisy, some of them cut."""
+    n = int(rng.integers(10, 60))
+    mean = float(np.clip(utility(settings) + 0.25 * rng.standard_normal() / np.sqrt(n), 0, 1))
+    return Known(settings, max(mean - 0.02, 0.0), min(mean + 0.02, 1.0), n)
+
+
+def pool(proposer: Proposer, size: int) -> list[Settings]:
+    """A pool that grows to that size."""
+    rng = np.random.default_rng(77)
+    evidence: list[Known] = []
+    for index in range(size):
+        evidence.append(known(proposer.propose(index, evidence), rng))
+    return [each.settings for each in evidence]
+
+
+def test_the_order_is_fixed_before_the_first_run() -> None:
+    """The default, the favourites, some random draws, then random and model in turn."""
+    proposer = Proposer(space([{"x": 0.3}, {"x": 0.4}]), seed=1, draws_first=2)
+    origins = [proposer.origin(index) for index in range(9)]
+    assert origins == ["default", *["favourite"] * 2, *["random"] * 3, "model", "random", "model"]
+    assert [Proposer(space(), 1, model=False).origin(index) for index in range(3)] == ["default", "random", "random"]
+    assert proposer.random_draws(9) == 4
+
+
+@pytest.mark.parametrize(("favourites", "model", "draws_first"), [(0, True, 0), (2, True, 3), (1, False, 5)])
+def test_pools_agree_about_who_is_random(favourites: int, model: bool, draws_first: int) -> None:
+    """The race counts gamma by its own terms; both must mean the same indices."""
+    proposer = Proposer(
+        space([{"x": 0.2 + place / 10} for place in range(favourites)]), 1, model=model, draws_first=draws_first
+    )
+    terms = PoolTerms(proposer.n_listed, model=model, draws_first=draws_first)
+    ours = ["listed" if origin in ("default", "favourite") else origin for origin in map(proposer.origin, range(40))]
+    assert ours == [terms.origin(index) for index in range(40)]
+
+
+def test_random_draws_do_not_depend_on_what_was_observed() -> None:
+    """This is what carries gamma: draw r is draw r, with any evidence and with none."""
+    here = space()
+    proposer = Proposer(here, seed=5, draws_first=3)
+    grown = pool(proposer, 30)
+    numbers = [proposer.random_number(index) for index in range(30) if proposer.origin(index) == "random"]
+    assert numbers == list(range(len(numbers)))
+    for index in range(30):
+        if proposer.origin(index) == "random":
+            assert grown[index] == here.draw(5, proposer.random_number(index)) == proposer.propose(index)
+
+
+def test_a_favourite_that_is_the_default_counts_once() -> None:
+    """Two of the same would only cost runs."""
+    assert Proposer(space([{}, {"x": 0.5}]), 0).n_listed == 2
+
+
+def test_proposals_are_configurations_of_the_space_that_the_pool_has_not() -> None:
+    """Whatever the model thinks."""
+    here = space()
+    grown = pool(Proposer(here, seed=2), 60)
+    for settings in grown:
+        here.check(settings)
+    assert all(settings not in grown[:place] for place, settings in enumerate(grown))
+
+
+def test_the_same_evidence_gives_the_same_proposals() -> None:
+    """Seeded through and through."""
+    assert pool(Proposer(space(), seed=3), 25) == pool(Proposer(space(), seed=3), 25)
+    assert pool(Proposer(space(), seed=3), 25) != pool(Proposer(space(), seed=4), 25)
+
+
+def test_what_the_model_proposes_is_better_than_random_draws() -> None:
+    """By far, once it has learnt; a model that learns nothing fails here."""
+    found: dict[str, list[float]] = {"model": [], "random": []}
+    for seed in range(3):
+        proposer = Proposer(space(), seed=seed)
+        grown = pool(proposer, 60)
+        for index in range(30, 60):
+            found[proposer.origin(index)].append(utility(grown[index]))
+    assert np.mean(found["model"]) > np.mean(found["random"]) + 0.2
+
+
+def test_uneven_evidence_is_weighed() -> None:
+    """One score says less than a thousand, and a wide interval less than a narrow one."""
+    from captime.spaces.model import Surrogate  # noqa: PLC0415 (the one test that looks inside)
+
+    here = space()
+    settings = [here.draw(0, number) for number in range(4)]
+    surrogate = Surrogate(
+        here,
+        [
+            Known(settings[0], 0.5, 0.5, 1000),
+            Known(settings[1], 0.5, 0.5, 1),
+            Known(settings[2], 0.0, 1.0, 1000),
+            Known(settings[3], 0.0, 1.0, 0),
+        ],
+        seed=0,
+    )
+    assert len(surrogate.means) == 3
+    assert surrogate.weights[0] > 50 * surrogate.weights[1]
+    assert surrogate.weights[0] > 50 * surrogate.weights[2]
+
+
+def test_a_model_is_not_grown_anew_for_every_proposal() -> None:
+    """Only when much more is known: logarithmically many times."""
+    proposer = Proposer(space(), seed=1)
+    pool(proposer, 100)
+    assert sum(proposer.origin(index) == "model" for index in range(100)) == 47
+    assert 5 <= proposer.refits <= 18
+
+
+def test_a_small_finite_space_is_used_up_without_harm() -> None:
+    """When nothing new is left, a proposal repeats something; the pool goes on."""
+    small = read_section({"x": {"type": "int", "low": 0, "high": 5}}, "test")
+    proposer = Proposer(small, seed=0, draws_first=0)
+    evidence: list[Known] = []
+    for index in range(30):
+        settings = proposer.propose(index, evidence)
+        small.check(settings)
+        evidence.append(Known(settings, 0.5, 0.5, 10))
+
+
+def test_without_the_package_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And model=False does without it."""
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **words: Any) -> Any:
+        if name.startswith("sklearn"):
+            raise ImportError(name)
+        return real(name, *arguments, **words)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert pool(Proposer(space(), seed=1, model=False), 20)
+    with pytest.raises(MissingExtra, match=r"captime\[model\]"):
+        pool(Proposer(space(), seed=1), 20)
