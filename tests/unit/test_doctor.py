@@ -1,0 +1,168 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from captime.cli import app
+from captime.errors import ScenarioError, StorageTrouble
+from captime.scenario import load_scenario
+from captime.scenario.checkup import examine
+from captime.scenario.checkup.captimes import look_at_captimes
+from captime.scenario.checkup.finding import STORAGE
+from captime.scenario.checkup.surroundings import look_at_ledger
+from captime.utilities import parse_utility
+
+SOLVER = """\
+import sys, time
+begun = time.process_time()
+while time.process_time() - begun < float(sys.argv[1]):
+    pass
+print("SATISFIABLE")
+sys.exit(10)
+"""
+SCENARIO = """\
+utility = "uniform(2s)"
+{top}
+[target]
+command = [{python}, "-IS", "solver.py", "{{burn}}", "{{seed}}", "{{instance}}"]
+answer = "^(SATISFIABLE|UNSATISFIABLE)"
+exit_codes = [10, 20]
+{target}
+[configurations]
+quick = {{ burn = 0.02 }}
+slow = {{ burn = 0.15 }}
+[instances]
+files = "*.cnf"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A solver and two instances."""
+    (tmp_path / "solver.py").write_text(SOLVER, encoding="utf-8")
+    for number in range(2):
+        (tmp_path / f"{number}.cnf").write_text(str(number), encoding="utf-8")
+    return tmp_path
+
+
+def written(folder: Path, top: str = "", target: str = "") -> Path:
+    """The scenario file."""
+    path = folder / "scenario.toml"
+    path.write_text(SCENARIO.format(python=json.dumps(sys.executable), top=top, target=target), encoding="utf-8")
+    return path
+
+
+def typed(*words: str) -> Result:
+    """As a person would type it."""
+    return CliRunner().invoke(app, list(words), env={"COLUMNS": "200"})
+
+
+def test_a_good_scenario_is_told_to_be_well(folder: Path) -> None:
+    """Every check has its line, exit code 0, and real runs were made and cut."""
+    result = typed("doctor", str(written(folder)), "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["well"] is True
+    found: dict[str, Any] = {finding["check"]: finding for finding in told["findings"]}
+    assert set(found) == {
+        *("scenario", "SQLite", "ledger", "disk", "processors", "captimes", "isolation", "overhead"),
+        *("answers", "cap", "repeatability"),
+    }
+    assert found["answers"]["facts"]["verdicts"] == {"answered": 2}
+    assert found["isolation"]["facts"]["survivors"] == found["cap"]["facts"]["survivors"] == 0
+    assert found["cap"]["level"] == "well"
+    assert found["overhead"]["facts"]["added"] > 0
+    assert len(found["repeatability"]["facts"]["seconds"]) == 5
+    assert not list(folder.glob("*.ledger"))
+
+
+@pytest.mark.parametrize(
+    ("solver", "advice"),
+    [
+        ("import sys; sys.exit('no licence')", "no licence"),
+        ("print('UNKNOWN'); raise SystemExit(0)", "its own time limit"),
+        ("print('unsat'); raise SystemExit(20)", "target.answer"),
+    ],
+)
+def test_a_program_that_never_answers_is_unusable(folder: Path, solver: str, advice: str) -> None:
+    """Exit code 7, with the command, its last words and what to do; plain text without colours when piped."""
+    (folder / "solver.py").write_text(solver, encoding="utf-8")
+    result = typed("doctor", str(written(folder)))
+    assert result.exit_code == 7, result.output
+    assert "✗ answers" in result.stdout
+    assert "solver.py 0.02" in result.stdout
+    assert advice in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_a_program_that_only_needs_time_is_no_failure(folder: Path) -> None:
+    """Nothing answered within the time given here, so nothing is known."""
+    result = typed("doctor", str(written(folder)), "--captime", "10ms", "--json")
+    assert result.exit_code == 0, result.output
+    found = {finding["check"]: finding for finding in json.loads(result.stdout)["findings"]}
+    assert found["answers"]["level"] == "warning"
+    assert "--captime" in found["answers"]["advice"]
+
+
+def test_a_wrong_scenario_is_refused_before_anything_runs(folder: Path) -> None:
+    """With the place of the mistake; the command line makes exit code 2 of it."""
+    with pytest.raises(ScenarioError, match="line 2: jobs is 'x'"):
+        examine(load_scenario(written(folder, top='jobs = "x"')))
+    command = [sys.executable, "-m", "captime", "doctor", "nothing.toml"]
+    refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "captime init" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_longest_captime_and_what_a_ceiling_hides_are_told(folder: Path) -> None:
+    """In the numbers of the utility."""
+    free = look_at_captimes(load_scenario(written(folder)).build())
+    assert [finding.check for finding in free] == ["captimes"]
+    assert 1.5 < free[0].facts["longest"] <= 2.0
+    assert free[0].facts["median"] < free[0].facts["most"] < free[0].facts["longest"]
+    harsh = look_at_captimes(load_scenario(written(folder, target='ceiling = "500ms"')).build())[1]
+    assert harsh.level == "warning"
+    assert harsh.facts["hidden"] == pytest.approx(float(parse_utility("uniform(2s)")(np.array([0.5]))[0]))
+    mild = look_at_captimes(load_scenario(written(folder, target='ceiling = "1.9s"')).build())[1]
+    assert (mild.level, mild.facts["epsilon"]) == ("well", 0.1)
+
+
+def test_a_ledger_that_cannot_be_written_is_storage_trouble(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another exit code than that of a bad program."""
+
+    def refuse(ledger: Path) -> None:
+        message = f"{ledger}: its directory cannot be written to"
+        raise StorageTrouble(message)
+
+    monkeypatch.setattr("captime.scenario.checkup.surroundings.check_writable", refuse)
+    found = look_at_ledger(folder / "x.ledger")
+    assert (found[0].level, found[0].exit_code) == ("failed", STORAGE)
+
+
+def test_procedures_that_repeat_runs_need_a_program_that_repeats_itself(folder: Path) -> None:
+    """A solver whose times are drawn anew each time cannot be used with them."""
+    (folder / "solver.py").write_text(
+        "import random, sys\n" + SOLVER.replace("float(sys.argv[1])", "random.choice((0.01, 0.3))"), encoding="utf-8"
+    )
+    checkup = examine(load_scenario(written(folder, top='procedure = "up"')))
+    found = {finding.check: finding for finding in checkup.findings}
+    assert found["repeatability"].facts["needed"] is True
+    spread = found["repeatability"].facts["spread"]
+    assert (found["repeatability"].level == "failed") == (spread > 0.1)
+
+
+def test_init_writes_a_scenario_and_never_overwrites_one(tmp_path: Path) -> None:
+    """Into a folder, or under a name of its own."""
+    assert typed("init", str(tmp_path / "new")).exit_code == 0
+    assert (tmp_path / "new" / "scenario.toml").is_file()
+    assert typed("init", str(tmp_path / "mine.toml")).exit_code == 0
+    (tmp_path / "mine.toml").write_text("precious", encoding="utf-8")
+    again = typed("init", str(tmp_path / "mine.toml"))
+    assert isinstance(again.exception, ScenarioError)
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == "precious"
