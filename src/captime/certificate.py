@@ -21,6 +21,7 @@ class Certificate:
         challenger: Who holds epsilon up: the configuration that could still be better by as much; None if nobody.
         mode: What delta covers. `simultaneous`: every interval of every configuration, hence the recommendation.
             `selection`: the recommendation and its own interval, but not the upper bounds of all others at once.
+            `nothing`: the procedure promises nothing about utility; epsilon is 1 and the interval is [0, 1].
         shares: How delta is spent, as (kind of statement, share of delta).
     """
 
@@ -32,5 +33,5 @@ class Certificate:
     utility_high: float
     gamma: float | None = None
     challenger: int | None = None
-    mode: Literal["selection", "simultaneous"] = "simultaneous"
+    mode: Literal["selection", "simultaneous", "nothing"] = "simultaneous"
     shares: tuple[tuple[str, float], ...] = (("intervals", 1.0),)

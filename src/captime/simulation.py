@@ -12,11 +12,13 @@ from captime.certificate import Certificate
 from captime.drive import Observer, Outcome, drive
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.options import build_procedure
+from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
+from captime.procedures.options import build_procedure, read_options
 from captime.sources import RuntimeTable, read_table
 from captime.sources.accounting import Accounting
 from captime.sources.replay import Replay
 from captime.sources.sampling import Stream, stream_of
+from captime.trace import Decisions, Trace
 from captime.utilities import Utility, parse_utility
 
 
@@ -75,6 +77,10 @@ class Simulation:
         return self.cpu_seconds - rerun[self.accounting] + rerun[accounting]
 
 
+# Keeps what a baseline draws apart from everything else that is derived from the same seed.
+_BASELINE_KEY = 0x62617365
+
+
 def _never() -> bool:
     return False
 
@@ -102,7 +108,7 @@ def simulate(
     Args:
         source: A table, or a path to one (see `captime.read_table`).
         utility: What answers are worth, as an object or as text such as `log-laplace(60, 1)`.
-        procedure: Name in `captime.PROCEDURES`.
+        procedure: Name in `captime.PROCEDURES`, or of a baseline (`captime list` has both).
         delta: Allowed probability of a wrong certificate.
         epsilon: Stop once the recommended configuration is certified to be within this of the best; 0 for never.
         captime_first: The captime everyone starts with, in seconds.
@@ -141,16 +147,22 @@ def simulate(
         seed=seed,
         known_runtimes=_truth(source, stream),
     )
-    made = build_procedure(procedure, PROCEDURES, problem, options or {})
-    replay = Replay(source, stream, made.plan, utility, accounting=accounting, pays=made.pays)
-    outcome = drive(made, replay, budget=budget, observer=observer, interrupted=interrupted)
+    if procedure in BASELINES:
+        bench = _bench(source, stream, problem, accounting)
+        outcome = _drive_baseline(procedure, options or {}, bench, budget, interrupted)
+        bound, repeats = "none", True
+    else:
+        made = build_procedure(procedure, PROCEDURES, problem, options or {})
+        replay = Replay(source, stream, made.plan, utility, accounting=accounting, pays=made.pays)
+        outcome = drive(made, replay, budget=budget, observer=observer, interrupted=interrupted)
+        bound, repeats = made.bound, made.plan.repeats
     return Simulation(
         table=source,
         utility=utility,
         procedure=procedure,
         options=dict(options or {}),
-        bound=made.bound,
-        repeats=made.plan.repeats,
+        bound=bound,
+        repeats=repeats,
         delta=delta,
         epsilon=epsilon,
         sampling=sampling,
@@ -174,3 +186,56 @@ def _truth(table: RuntimeTable, stream: Stream) -> Callable[[int], FloatArray] |
         return np.where(seconds >= table.limit, np.inf, seconds)
 
     return runtimes
+
+
+def _bench(table: RuntimeTable, stream: Stream, problem: Problem, accounting: Accounting) -> Bench:
+    """The same stream with the same costs, for a baseline, which makes its runs itself."""
+
+    def runtimes(config: int, first: int, last: int) -> FloatArray:
+        seconds: FloatArray = table.seconds[config].take(stream.rows(first, last))
+        return seconds
+
+    return Bench(
+        runtimes,
+        table.n_configs,
+        problem.utility,
+        longest=table.limit,
+        length=stream.length,
+        rng=np.random.default_rng((_BASELINE_KEY, problem.seed)),
+        delta=problem.delta,
+        accounting=accounting,
+        names=table.configs,
+    )
+
+
+def _drive_baseline(
+    name: str, options: Mapping[str, object], bench: Bench, budget: float, interrupted: Callable[[], bool]
+) -> Outcome:
+    """Let a baseline search until it is done, out of budget or out of instances; it certifies nothing."""
+    search = BASELINES[name].search
+    config, stopped = 0, "done"
+    story: list[tuple[int, float, int, int, float, int]] = []
+    try:
+        for guess in search(bench, **read_options(name, search, options)):
+            config = guess.config
+            story.append((len(story) + 1, bench.spent, int(bench.runs.sum()), config, 1.0, guess.left))
+            if bench.spent >= budget or interrupted():
+                stopped = "budget" if bench.spent >= budget else "interrupted"
+                break
+    except NoMoreInstances:
+        stopped = "instances"
+    columns = [np.array(column) for column in zip(*story, strict=True)]
+    return Outcome(
+        certificate=Certificate(config, 1.0, bench.delta, bench.n_configs, 0.0, 1.0, mode="nothing", shares=()),
+        stopped=stopped,
+        rounds=len(story),
+        candidates=np.arange(bench.n_configs),
+        seconds=bench.seconds,
+        rerun_seconds={"restart": bench.restarted, "resume": bench.resumed},
+        runs=bench.runs,
+        samples=bench.samples,
+        captimes=np.full(bench.n_configs, np.nan),
+        capping=np.zeros(bench.n_configs),
+        crossed=0,
+        trace=Trace([Decisions(*columns)] if story else []),
+    )

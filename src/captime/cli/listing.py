@@ -11,16 +11,18 @@ from rich.text import Text
 
 from captime.bounds import BOUNDS
 from captime.procedures import PROCEDURES
+from captime.procedures.baselines import BASELINES
 from captime.procedures.options import option_types
 from captime.utilities import UTILITIES
 
 
 def list_command(*, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
-    """Show utilities, bounds and procedures with one line each."""
+    """Show utilities, bounds, procedures and baselines with one line each."""
     families = {
         "utilities": {name: _first_line(member) for name, member in UTILITIES.items()},
         "bounds": {name: member.summary for name, member in BOUNDS.items()},
         "procedures": {name: _with_options(member) for name, member in PROCEDURES.items()},
+        "baselines": {name: _with_options(member.search) for name, member in BASELINES.items()},
     }
     if as_json:
         typer.echo(json.dumps(families, ensure_ascii=False))

@@ -25,14 +25,18 @@ def build_procedure(
     if name not in register:
         raise ScenarioError(f"there is no procedure {name!r}; there are {', '.join(sorted(register))}")
     maker = register[name]
+    procedure: Procedure = maker(problem, **read_options(name, maker, options))
+    return procedure
+
+
+def read_options(name: str, maker: Any, options: Mapping[str, object]) -> dict[str, object]:
+    """The options as the maker's signature wants them; unknown ones are refused with the known ones."""
     known = option_types(maker)
     for option in options:
         if option not in known:
             allowed = ", ".join(known) or "none at all"
             raise ScenarioError(f"procedure {name} has no option {option!r}; it takes {allowed}")
-    read = {option: _read(f"option {option} of {name}", value, known[option]) for option, value in options.items()}
-    procedure: Procedure = maker(problem, **read)
-    return procedure
+    return {option: _read(f"option {option} of {name}", value, known[option]) for option, value in options.items()}
 
 
 def option_types(maker: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 
+from captime.procedures.baselines import BASELINES
 from captime.report.account import Account
 from captime.report.words import cpu_time, rounded_up
 from captime.simulation import Simulation
@@ -12,6 +13,7 @@ _STOPPED = {
     "instances": "the recorded data are used up",
     "budget": "the CPU budget is spent",
     "interrupted": "it was interrupted",
+    "done": "it had done all it wanted to do",
 }
 
 _CROSSED = (
@@ -26,6 +28,8 @@ def account_of_simulation(result: Simulation) -> Account:
     told = "free of charge (a hypothetical oracle)" if result.procedure == "oracle" else cpu_time(result.cpu_seconds)
     runs = int(outcome.runs.sum())
     more = []
+    if result.procedure in BASELINES:
+        more.append(("its own guarantee", BASELINES[result.procedure].guarantee))
     hidden = capping_floor(result)
     if hidden is not None:
         more.append(("capping floor", hidden))

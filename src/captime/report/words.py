@@ -32,6 +32,11 @@ def statement(account: Account) -> str:
     name = printable(account.names[held.config])
     if held.n_configs == 1:
         return f"{name} is the only configuration, so there is nothing to compare it with."
+    if held.mode == "nothing":
+        return (
+            f"{name} is what {account.procedure} recommends among {held.n_configs} configurations. It certifies "
+            "nothing about utility."
+        )
     if held.epsilon >= 1.0:
         return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} configurations."
     whom = f"the best of these {held.n_configs} configurations"
@@ -67,6 +72,7 @@ def lines(account: Account) -> list[tuple[str, str]]:
 
 
 _COVERS = {
+    "nothing": "nothing: this procedure promises nothing about utility",
     "selection": "the recommendation and its interval, at all times (not every other configuration's bounds at once)",
     "simultaneous": "every configuration's interval at all times, hence the recommendation",
 }
