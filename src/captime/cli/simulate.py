@@ -15,6 +15,7 @@ from captime.cli.live import live_view
 from captime.cli.printing import print_certificate
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
+from captime.procedures.baselines import BASELINES
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import curve_of, draw_epsilon
 from captime.report.machine import as_json
@@ -120,8 +121,9 @@ def _run_all(
 ) -> tuple[dict[str, Simulation], dict[str, CaptimeError]]:
     """Every procedure on the same stream; among several, one that cannot do it is left out with its reason."""
     for name in names:
-        if name not in PROCEDURES:
-            raise ScenarioError(f"there is no procedure {name!r}; there are {', '.join(sorted(PROCEDURES))}")
+        if name not in PROCEDURES and name not in BASELINES:
+            known = ", ".join(sorted((*PROCEDURES, *BASELINES)))
+            raise ScenarioError(f"there is no procedure {name!r}; there are {known}")
     results: dict[str, Simulation] = {}
     refused: dict[str, CaptimeError] = {}
     with asking_to_stop() as interrupted:
