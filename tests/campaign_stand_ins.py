@@ -1,6 +1,6 @@
 """A program, a stream and slots that are not real, so that whole campaigns can be tested without a clock."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +12,7 @@ from captime.campaign.run import MakeExecutor
 from captime.executors import VirtualExecutor
 from captime.executors.protocol import Executor
 from captime.ledger import ConfigRow
+from captime.programs.configurations import Configuration
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 from captime.sources import RuntimeTable
@@ -41,6 +42,9 @@ class Recorded:
     def describe(self) -> dict[str, object]:
         """A name."""
         return {"command": "recorded"}
+
+    def extend(self, configurations: Sequence[Configuration]) -> None:
+        """Whatever."""
 
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """What it would be."""

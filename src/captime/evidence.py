@@ -72,8 +72,27 @@ class Evidence:
 
     # ------------------------------------------------------------------ orders
 
+    def grow(self, n_configs: int) -> None:
+        """Make room for configurations that have joined; nothing about the others changes."""
+        more = n_configs - len(self._runs)
+        if more <= 0:
+            return
+        tally, nothing = self.tally, np.zeros(more, dtype=np.int64)
+        for name in ("level", "n", "settled", "skipped", "open", "completed", "runs"):
+            setattr(tally, name, np.concatenate((getattr(tally, name), nothing)))
+        for name in ("utility_low", "utility_high", "seconds"):
+            setattr(tally, name, np.concatenate((getattr(tally, name), np.zeros(more))))
+        self._runs += [Prefix() for _ in range(more)]
+        self._aloft = np.concatenate((self._aloft, nothing))
+        self._retired = np.concatenate((self._retired, np.zeros(more, dtype=np.bool_)))
+
     def aim(self, targets: Targets) -> int:
-        """Take these orders; they stand until they are fulfilled. Return how many runs they opened."""
+        """Take these orders; they stand until they are fulfilled. Return how many runs they opened.
+
+        An order for a configuration that nobody has heard of makes room for it: so pools grow.
+        """
+        if len(targets):
+            self.grow(int(targets.config.max()) + 1)
         tally, config = self.tally, targets.config
         before = int(tally.open.sum())
         first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first

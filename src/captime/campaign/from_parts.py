@@ -18,7 +18,7 @@ def question_of(parts: Parts) -> Question:
     return Question(
         program=parts.program,
         stream=parts.stream,
-        configs=parts.config_rows,
+        configs=list(parts.config_rows),
         utility=parts.utility,
         delta=problem.delta,
         epsilon=problem.epsilon,

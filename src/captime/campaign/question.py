@@ -1,6 +1,6 @@
 """What a campaign is asked: a program, instances, configurations, and what an answer is worth."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,8 +8,10 @@ import numpy as np
 from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.procedures.options import build_procedure
+from captime.procedures.pool_terms import PoolTerms
 from captime.programs.answers import TOLERANCE
-from captime.programs.protocol import Program
+from captime.programs.protocol import GrowingProgram
+from captime.spaces import Proposer
 from captime.streams.protocol import InstanceStream
 from captime.utilities import Utility
 
@@ -21,7 +23,7 @@ class Question:
     Attributes:
         program: How a run is made and judged.
         stream: The instances, in an order that was fixed beforehand.
-        configs: The configurations, by index.
+        configs: The configurations, by index; on a space the list grows.
         utility: What an answer is worth.
         delta: Allowed probability of a wrong certificate.
         epsilon: Goal; 0 for as long as one likes.
@@ -32,13 +34,14 @@ class Question:
         ceiling: No run gets more seconds than this.
         clock: Which time counts: `cpu` or `wall`.
         tolerance: By which share two numbers may differ and be the same answer.
+        proposer: Makes the configurations of a space, by index; None if they are all listed.
         maker: Makes who decides, where that is nobody with a name; `procedure` is then only what it is called.
         identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
     """
 
-    program: Program
+    program: GrowingProgram
     stream: InstanceStream
-    configs: Sequence[ConfigRow]
+    configs: list[ConfigRow]
     utility: Utility
     delta: float = 0.1
     epsilon: float = 0.1
@@ -49,6 +52,7 @@ class Question:
     ceiling: float = np.inf
     clock: str = "cpu"
     tolerance: float = TOLERANCE
+    proposer: Proposer | None = None
     maker: Callable[[Problem], Procedure] | None = None
     identity: Mapping[str, object] = field(default_factory=dict)
 
@@ -67,6 +71,7 @@ class Question:
             captime_limit=self.ceiling,
             n_instances=self.stream.length,
             seed=self.seed,
+            pool=None if self.proposer is None else pool_terms(self.proposer),
         )
 
     def build(self) -> Procedure:
@@ -74,3 +79,8 @@ class Question:
         if self.maker is not None:
             return self.maker(self.problem())
         return build_procedure(self.procedure, PROCEDURES, self.problem(), self.options)
+
+
+def pool_terms(proposer: Proposer) -> PoolTerms:
+    """Who comes when, as procedures have to know it; the proposer keeps to the same order."""
+    return PoolTerms(proposer.n_listed, model=proposer.model, draws_first=proposer.draws_first)

@@ -1,18 +1,18 @@
 """Going on where a ledger ends: nothing is stored but facts, so what was decided is decided again from them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from captime.campaign.census import Census
+from captime.campaign.goals import set_goal
 from captime.campaign.objections import Objections
 from captime.campaign.remembering import Key, counts_for_good, key_of
-from captime.errors import ScenarioDiffers
 from captime.evidence import Evidence
 from captime.executors.losses import Losses
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import Event, Noted, Observed, Started
 from captime.live import tell_all, walk_again
-from captime.procedures.protocol import Procedure, TakesNewGoals
+from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 
 _INTERRUPTED = "it was under way when the campaign was cut off"
@@ -104,13 +104,3 @@ def write_off(
     memory.open.clear()
     if tell is not None:
         tell_all(*tell, lost, ())
-
-
-def set_goal(procedure: Procedure, facts: Mapping[str, object]) -> None:
-    """From here on another epsilon is asked for."""
-    if not isinstance(procedure, TakesNewGoals):
-        raise ScenarioDiffers(
-            "this ledger was begun with another goal, and its procedure cannot change goals on its way; say the old "
-            "epsilon, or begin a new ledger"
-        )
-    procedure.retarget(float(str(facts["epsilon"])))

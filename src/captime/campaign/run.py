@@ -21,11 +21,13 @@ from captime.campaign.remembering import Remembering
 from captime.campaign.repeatability import refuse_if_not, try_twice
 from captime.campaign.result import CampaignResult
 from captime.campaign.resuming import Memory, go_on, write_off
+from captime.campaign.roster import Growing, Roster
 from captime.campaign.stopping import StopRules
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.evidence import Evidence
 from captime.executors.in_order import InOrder
+from captime.executors.local import LocalExecutor
 from captime.executors.losses import Losses
 from captime.executors.protocol import Executor
 from captime.ledger import Ledger
@@ -34,6 +36,7 @@ from captime.live import LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.programs.answers import AnswerBook
 from captime.programs.protocol import Program
+from captime.spaces import Proposer
 from captime.supervision.sweep import sweep
 
 Order = Literal["arrival", "fixed"]
@@ -141,8 +144,6 @@ def _ledger_for(question: Question, path: Path, manner: Manner) -> Iterator[Ledg
 
 def _local(manner: Manner) -> MakeExecutor:
     def make(program: Program, tag: str) -> Executor:
-        from captime.executors.local import LocalExecutor
-
         # One more request in hand per two slots: a slot that falls free begins at once, while the outcome is written.
         ahead = max(1, manner.jobs // 2)
         return LocalExecutor(program, manner.jobs, tag=tag, pin=manner.pin, ahead=ahead, isolation=manner.isolation)
@@ -174,6 +175,8 @@ class _Campaign:
         evidence = Evidence(
             len(question.configs), procedure.plan, question.utility, repeatable=question.program.repeatable
         )
+        if question.proposer is not None:
+            procedure = self._growing(procedure, evidence, question.proposer)
         executor, journal = self._recall(procedure, evidence)
         ledger.noted("resumed" if self._memory.events else "began", jobs=self._manner.jobs, order=self._manner.order)
         procedure = self._towards(procedure)
@@ -203,6 +206,12 @@ class _Campaign:
         write_off(ledger, memory, repeatable=repeatable)
         remembering = Remembering(self._losses, journal, memory.known, memory.attempts)
         return InOrder(remembering, self._manner.window), None
+
+    def _growing(self, procedure: Procedure, evidence: Evidence, proposer: Proposer) -> Procedure:
+        """On a space: configurations come into being when they are asked for."""
+        question, ledger = self._question, self._ledger
+        roster = Roster(proposer, question.program, question.configs, ledger.configs, ledger.added)
+        return Growing(procedure, roster, evidence)
 
     def _towards(self, procedure: Procedure) -> Procedure:
         """The procedure, aiming for the epsilon that is asked for now; a new one is written down."""

@@ -1,7 +1,9 @@
 """What a program looks like: it turns requests into launches, and reports into outcomes."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from captime.programs.configurations import Configuration
 from captime.runs import RunOutcome, RunRequest
 from captime.supervision.messages import Launch, Report
 
@@ -32,4 +34,12 @@ class Program(Protocol):
 
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """The command of a configuration, for people to paste."""
+        ...
+
+
+class GrowingProgram(Program, Protocol):
+    """A program that takes more configurations on its way."""
+
+    def extend(self, configurations: Sequence[Configuration]) -> None:
+        """These join, with the next indices."""
         ...
