@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from captime.procedures.coup import Coup
 from captime.procedures.coup_plus import CoupPlus
+from captime.procedures.coup_plus_growing import GrowingCoupPlus
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.naive import Naive
 from captime.procedures.oracle import oracle
@@ -22,6 +23,7 @@ from captime.procedures.verification import Verification
 PROCEDURES: dict[str, Callable[..., Procedure]] = {
     "coup": Coup,
     "coup-plus": CoupPlus,
+    "coup-plus-pool": GrowingCoupPlus,
     "fixed-captimes": FixedCaptimes,
     "naive": Naive,
     "oracle": oracle,

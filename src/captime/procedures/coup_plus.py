@@ -7,7 +7,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.kl import kl_lower
-from captime.budget import ThreeBoundsBudget
+from captime.budget import FailureBudget, ThreeBoundsBudget
 from captime.certificate import Certificate
 from captime.plans.ladder import Ladder
 from captime.procedures.leader_and_challenger import LeaderAndChallenger
@@ -24,7 +24,7 @@ _SHORTEST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Snapshot:
+class Snapshot:
     """Everything that a walk changes, to walk again if the CPU budget ends on the way."""
 
     arrays: tuple[FloatArray | IntArray | BoolArray, ...]
@@ -49,7 +49,7 @@ class CoupPlus(LeaderAndChallenger):
     def __init__(self, problem: Problem) -> None:
         plan = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
         super().__init__(problem, plan, float(plan.worth_at_rung[0]))
-        self.budget = ThreeBoundsBudget(problem.delta, problem.n_configs)
+        self.budget: FailureBudget = ThreeBoundsBudget(problem.delta, problem.n_configs)
         self._rising: BoolArray = np.zeros(problem.n_configs, dtype=np.bool_)
         self._reach = _SHORTEST
 
@@ -153,10 +153,10 @@ class CoupPlus(LeaderAndChallenger):
         mine = (self.candidates, self._n, self._level, self._mean, self._hope, self._rising)
         return (*mine, self.intervals.lower, self.intervals.upper, self.intervals.crossed)
 
-    def _snapshot(self) -> _Snapshot:
-        return _Snapshot(tuple(a.copy() for a in self._arrays()), self.rounds, self._left, self._certificate)
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(tuple(a.copy() for a in self._arrays()), self.rounds, self._left, self._certificate)
 
-    def _restore(self, held: _Snapshot) -> None:
+    def _restore(self, held: Snapshot) -> None:
         for array, before in zip(self._arrays(), held.arrays, strict=True):
             array[:] = before
         self.rounds, self._left, self._certificate = held.rounds, held.left, held.certificate

@@ -140,16 +140,19 @@ class Pool:
 
     def _grow(self) -> None:
         """Add newcomers as long as it is their turn."""
-        while self.finished() is None and self.terms.room(self.size) and self._newcomers_turn():
+        while self.finished() is None and self._can_grow() and self._newcomers_turn():
             self._admit()
+
+    def _can_grow(self) -> bool:
+        """Whether somebody could come: what a model proposes must not have to begin where the stream ends."""
+        late = self.terms.origin(self.size) == "model" and self._frontier() + 2 * self._pilot > self._available
+        return self.terms.room(self.size) and not late
 
     def _newcomers_turn(self) -> bool:
         """Spend on newcomers in proportion to what is at stake outside the pool; see pool_growth.py."""
         gamma = self.gammas.after(self.shares.draws)
         if self._gamma > 0.0 and gamma <= self._gamma:
             return False
-        if self.terms.origin(self.size) == "model" and self._frontier() + 2 * self._pilot > self._available:
-            return False  # it would have to begin where the stream ends
         fresh = sum(self._board.known(config) < self._pilot for config in range(self.size))
         if fresh >= max(1, self._slots // self._pilot):
             return False
@@ -393,8 +396,10 @@ class Pool:
         if self._best is not None and self._content(held, near=near, wide=wide):
             return "epsilon"
         rivals = self._rivals()
-        if not len(rivals):
-            return None if self.terms.room(self.size) or not self.rounds else "configurations"
+        if not len(rivals) and self.rounds:
+            if self._can_grow():
+                return None
+            return "instances" if self.terms.room(self.size) else "configurations"
         rivals = np.append(rivals, self.leader)
         known = np.array([self._board.known(config) for config in rivals.tolist()])
         return "instances" if bool((known >= self._available).all()) else None
