@@ -243,6 +243,17 @@ def test_functions_are_found_beside_the_scenario(tmp_path: Path) -> None:
     assert [outcome.verdict for outcome in found] == [Verdict.ANSWERED, Verdict.UNKNOWN]
 
 
+@pytest.mark.skipif(shutil.which("minisat") is None, reason="minisat is not installed")
+def test_the_minisat_example_runs_as_it_is(tmp_path: Path) -> None:
+    """Every configuration once, on a formula that the example's own generator makes."""
+    shutil.copytree(ROOT / "examples" / "minisat", tmp_path / "minisat")
+    parts = load_scenario(tmp_path / "minisat" / "scenario.toml").build()
+    with LocalExecutor(parts.program, 1, tag="test-minisat") as executor:
+        found = outcomes_of(executor, [RunRequest(config, 0, 30.0) for config in range(len(parts.configurations))])
+    assert {outcome.verdict for outcome in found} == {Verdict.ANSWERED}
+    assert len({outcome.measured and outcome.measured.answer for outcome in found}) == 1
+
+
 @pytest.mark.parametrize("name", ["aclib1", "aclib2", "irace", "smac3"])
 def test_wrappers_of_other_configurators_work_unchanged(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples, each run once; measured and reported time are both recorded."""

@@ -310,6 +310,50 @@ def test_generated_streams_are_endless(folder: Path) -> None:
     assert "gen.py" in scenario.canonical()["instances"]["programs"]
 
 
+@pytest.mark.parametrize(
+    ("command", "settings", "complaint"),
+    [
+        (["minisat", "-x={flags}"], {"flags": ["a"]}, "a word of its own"),
+        (["minisat", "--all={settings}"], {"a": 1}, "a word of its own"),
+        (["minisat", "{a}"], {"a": "{scratch}"}, "cannot be passed on unchanged"),
+        (["{a}", "x"], {"a": "minisat"}, "expected its name without placeholders"),
+    ],
+)
+def test_what_cannot_be_passed_on_is_refused_before_anything_runs(
+    folder: Path, command: list[str], settings: dict[str, Any], complaint: str
+) -> None:
+    """Not in the middle of the night."""
+    changed = document(folder, target={"command": command}, configurations={"only": settings})
+    with pytest.raises(ScenarioError, match=complaint):
+        scenario_of(changed, folder).build()
+
+
+def test_instances_whose_names_are_placeholders_are_refused(folder: Path) -> None:
+    """The supervisor would fill them in."""
+    (folder / "{scratch}.cnf").write_text("x", encoding="utf-8")
+    with pytest.raises(ScenarioError, match="cannot be passed on unchanged"):
+        scenario_of(document(folder, instances={"files": "*.cnf"}), folder).build()
+
+
+def test_the_command_line_shown_can_be_pasted(folder: Path) -> None:
+    """With the program's full path, and with paths that no program takes for options."""
+    target = {"command": ["minisat", "{settings}", "-t={captime}", "{instance}", "{output}", "{scratch}"]}
+    program = scenario_of(document(folder, target=target), folder).program
+    words = program.command_line(0, "-nasty.cnf", 5)
+    assert words == [
+        str(folder / "bin" / "minisat"),
+        "-var_decay",
+        "0.95",
+        "-t=2147483647",
+        "./-nasty.cnf",
+        "output",
+        ".",
+    ]
+    launch = program.launch(RunRequest(0, 0, 2.5), 1, "t")
+    assert "-t=3" in launch.argv
+    assert launch.output_file == "output"
+
+
 def test_whether_a_program_repeats_itself_is_seen_from_the_seed_or_said(folder: Path) -> None:
     """Without {seed} nobody knows, unless the user does."""
     target = {"command": ["minisat", "{instance}", "{var_decay}"]}

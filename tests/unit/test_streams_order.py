@@ -211,3 +211,12 @@ def test_plain_values_are_instances_too() -> None:
     with pytest.raises(ScenarioError, match="1 of 2 instances"):
         from_values([1, 1], "w", allow_duplicates=False)
     assert [each.name for each in from_values([1, 1], "w", allow_duplicates=True)] == ["1", "1#2"]
+
+
+def test_large_objects_that_differ_only_in_the_middle_are_different_instances() -> None:
+    """And keep their digests from one process to the next, as far as pickles do."""
+    one, other = np.zeros(10_000), np.zeros(10_000)
+    other[5_000] = 1.0
+    made = from_values([one, other], "w", allow_duplicates=False)
+    assert [each.name for each in made] == ["ndarray", "ndarray#2"]
+    assert made[0].digest == from_values([one.copy()], "w", allow_duplicates=False)[0].digest

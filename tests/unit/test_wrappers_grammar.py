@@ -18,7 +18,8 @@ def read(name: str, stdout: bytes = b"", exit_code: int = 0) -> Told:
             found = re.search(pattern.encode(), line)
             if found is not None:
                 matches[key] = found.group("value")
-    return WRAPPERS[name].read(Report(1, "exit", exit_code, stdout_head=stdout, stdout_tail=stdout, matches=matches))
+    report = Report(1, "exit", exit_code, stdout_head=stdout, stdout_tail=stdout, matches=matches)
+    return WRAPPERS[name].read(report, 60.0)
 
 
 def test_every_convention_is_called_as_its_users_expect() -> None:
@@ -101,6 +102,7 @@ def test_the_new_line_of_json_is_understood(line: bytes, word: str, seconds: flo
         (b"12.5\n", 0, "solved", None),
         (b"12.5 0.75\n", 0, "solved", 0.75),
         (b" 0 0 \n", 0, "solved", 0.0),
+        (b"300 300\n", 0, "timeout", 300.0),
         (b"Inf\n", 0, "crashed", None),
         (b"Inf 0\n", 0, "crashed", 0.0),
         (b"1 2 3\n", 0, "nothing", None),

@@ -4,6 +4,7 @@ from difflib import get_close_matches
 
 from captime.errors import ScenarioError
 from captime.programs.configurations import Configuration
+from captime.programs.hints import did_you_mean
 from captime.programs.template import FILLED_LATER, Template, text_of
 
 RESERVED = ("seed", "instance", "captime", "config", "here", "settings", *FILLED_LATER)
@@ -38,11 +39,9 @@ def check_settings(configuration: Configuration, template: Template, where: str,
     if not all_passed and "settings" not in template.names:
         for name in settings:
             if name not in template.names:
-                near = get_close_matches(name, sorted(template.names), n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise ScenarioError(
-                    f"{where}: setting {name!r} is not used by the command{hint} Write {{{name}}} where it belongs, or "
-                    "{settings} for all of them"
+                    f"{where}: setting {name!r} is not used by the command{did_you_mean(name, sorted(template.names))} "
+                    f"Write {{{name}}} where it belongs, or {{settings}} for all of them"
                 )
     for name, value in settings.items():
         for text in value if isinstance(value, list) else [text_of(value)]:

@@ -16,11 +16,11 @@ from captime.programs.guards import Guards
 from captime.programs.identity import FoundCommand, find_command
 from captime.programs.judge import Rules, TellsTime, judge
 from captime.programs.settings import Style, Worded
-from captime.programs.template import Template, rounded_up, text_of
+from captime.programs.template import Template, rounded_up, safe_path, text_of
 from captime.programs.wrappers import Called, Wrapper
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import Element, Instance, InstanceStream
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Fingerprint, Launch, Report
 
 OUTPUT_FILE = "output"
 """What `{output}` is called inside the run's own directory."""
@@ -55,7 +55,7 @@ class _Candidate:
 
     configuration: Configuration
     template: Template
-    found: FoundCommand
+    guarded: tuple[Fingerprint, ...]
     patterns: dict[str, str]
     rules: Rules
 
@@ -101,9 +101,12 @@ class CommandProgram:
         self._guards = Guards()
         self._found: dict[tuple[str, ...], FoundCommand] = {}
         self._verifier: Template | None = None
+        self._checked_by: tuple[Fingerprint, ...] = ()
         if success.verifier is not None:
-            Template(success.verifier, "target.verifier").check(VERIFIER_WORDS)
-            self._verifier = Template(self._find(success.verifier, "target.verifier").words, "target.verifier")
+            where = "target.verifier"
+            Template(success.verifier, where).check(VERIFIER_WORDS)
+            found = self._find(success.verifier, where)
+            self._verifier, self._checked_by = Template(found.words, where), found.fingerprints
         self._declared = repeatable
         self._candidates: list[_Candidate] = []
         self._seeded = True
@@ -125,37 +128,28 @@ class CommandProgram:
         """See the protocol."""
         candidate = self._candidates[request.config]
         element = self._stream.at(request.instance)
-        values = self._values(request.config, element.instance, element.seed, request.captime)
+        values = self._values(candidate.configuration, element.instance, element.seed, request.captime)
         argv = self._argv(candidate, values, request.config, element, request.captime)
         verifier = None if self._verifier is None else tuple(self._verifier.fill(values))
         takes_output = any("{output}" in word for word in (*argv, *(verifier or ())))
-        conditions = self._conditions
-        return Launch(
-            number=number,
-            argv=tuple(argv),
-            call=None,
-            environment=conditions.environment,
-            directory=conditions.directory,
-            captime=request.captime,
-            clock=conditions.clock,
-            wall_limit=conditions.wall_limit(request.captime),
-            memory_limit=conditions.memory,
-            output_limit=conditions.output,
-            disk_limit=conditions.disk,
-            processes_limit=conditions.processes,
+        return self._conditions.launch(
+            number,
+            tag,
+            request.captime,
+            what=tuple(argv),
+            preparation=element.instance.preparation,
+            guarded=(*candidate.guarded, *self._guards.of(element.instance)),
             stdin=self._read_from(element.instance),
             patterns=candidate.patterns,
             output_file=OUTPUT_FILE if takes_output else None,
-            preparation=element.instance.preparation,
-            guarded=(*self._guards.of_programs(self._found.values()), *self._guards.of_instance(element.instance)),
-            tag=tag,
             verifier=verifier,
             verifier_timeout=self._success.verifier_timeout,
         )
 
     def judge(self, request: RunRequest, report: Report) -> RunOutcome:
         """See the protocol."""
-        told = None if self._wrapper is None or report.ended != "exit" else self._wrapper.read(report)
+        read = None if self._wrapper is None or report.ended != "exit" else self._wrapper.read
+        told = None if read is None else read(report, request.captime)
         known = self._stream.at(request.instance).instance.answer
         rules = self._candidates[request.config].rules
         return judge(request, report, rules, repeatable=self.repeatable, known=known, told=told)
@@ -181,7 +175,7 @@ class CommandProgram:
         """See the protocol. Files that a run makes for itself are shown by their plain names."""
         candidate = self._candidates[config]
         element = Element(0, Instance(instance, instance), seed)
-        values = self._values(config, element.instance, seed, float("inf"))
+        values = self._values(candidate.configuration, element.instance, seed, float("inf"))
         argv = self._argv(candidate, values, config, element, float("inf"))
         return [word.replace("{output}", OUTPUT_FILE).replace("{scratch}", ".") for word in argv]
 
@@ -202,7 +196,10 @@ class CommandProgram:
         if self._wrapper is not None:
             patterns |= self._wrapper.patterns
         template = Template(found.words, where)
-        return _Candidate(configuration, template, found, patterns, self._rules(configuration))
+        # Filled in once now, so that a value which cannot be passed on is refused before anything runs.
+        template.fill(self._values(configuration, Instance("instance"), 1, 1.0))
+        guarded = {entry[0]: entry for entry in (*found.fingerprints, *self._checked_by)}
+        return _Candidate(configuration, template, tuple(guarded.values()), patterns, self._rules(configuration))
 
     def _find(self, words: Sequence[str], where: str) -> FoundCommand:
         key = tuple(words)
@@ -223,8 +220,9 @@ class CommandProgram:
             tolerance=success.tolerance,
         )
 
-    def _values(self, config: int, instance: Instance, seed: int, captime: float) -> dict[str, Setting]:
-        configuration = self._candidates[config].configuration
+    def _values(
+        self, configuration: Configuration, instance: Instance, seed: int, captime: float
+    ) -> dict[str, Setting]:
         return dict(configuration.settings) | {
             "seed": seed,
             "instance": shown_to_program(instance),
@@ -255,7 +253,7 @@ class CommandProgram:
 def shown_to_program(instance: Instance) -> str:
     """What a program is given for an instance: its path, or its value as a word."""
     if instance.path is not None:
-        return instance.path
+        return safe_path(instance.path)
     value = instance.value
     return text_of(value) if isinstance(value, str | int | float | bool) else json.dumps(value, default=repr)
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from captime.supervision.messages import Clock
+from captime.supervision.messages import Call, Clock, Fingerprint, Launch, Preparation
 
 INHERITED = (
     "PATH",
@@ -50,6 +50,45 @@ class Conditions:
     directory: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     wall_factor: float = 5.0
+
+    def launch(
+        self,
+        number: int,
+        tag: str,
+        captime: float,
+        *,
+        what: tuple[str, ...] | Call,
+        preparation: Preparation | None,
+        guarded: tuple[Fingerprint, ...],
+        stdin: str | None = None,
+        patterns: Mapping[str, str] | None = None,
+        output_file: str | None = None,
+        verifier: tuple[str, ...] | None = None,
+        verifier_timeout: float = 60.0,
+    ) -> Launch:
+        """A run of a command or a call under these conditions; the fields are those of `Launch`."""
+        return Launch(
+            number=number,
+            argv=() if isinstance(what, Call) else what,
+            call=what if isinstance(what, Call) else None,
+            environment=self.environment,
+            directory=self.directory,
+            captime=captime,
+            clock=self.clock,
+            wall_limit=self.wall_limit(captime),
+            memory_limit=self.memory,
+            output_limit=self.output,
+            disk_limit=self.disk,
+            processes_limit=self.processes,
+            stdin=stdin,
+            patterns=patterns or {},
+            output_file=output_file,
+            preparation=preparation,
+            guarded=guarded,
+            tag=tag,
+            verifier=verifier,
+            verifier_timeout=verifier_timeout,
+        )
 
     def wall_limit(self, captime: float) -> float:
         """Wall-clock seconds after which a run with that captime is stopped even if it sleeps."""

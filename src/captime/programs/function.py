@@ -80,27 +80,14 @@ class FunctionProgram:
     def launch(self, request: RunRequest, number: int, tag: str) -> Launch:
         """See the protocol."""
         element = self._stream.at(request.instance)
-        conditions = self._conditions
-        arguments = self._bound(request.config, element.instance, element.seed)
-        return Launch(
-            number=number,
-            argv=(),
-            call=Call(self._pickled, self._reference, cloudpickle.dumps(arguments), self._search_path),
-            environment=conditions.environment,
-            directory=conditions.directory,
-            captime=request.captime,
-            clock=conditions.clock,
-            wall_limit=conditions.wall_limit(request.captime),
-            memory_limit=conditions.memory,
-            output_limit=conditions.output,
-            disk_limit=conditions.disk,
-            processes_limit=conditions.processes,
-            stdin=None,
-            patterns={},
-            output_file=None,
+        arguments = cloudpickle.dumps(self._bound(request.config, element.instance, element.seed))
+        return self._conditions.launch(
+            number,
+            tag,
+            request.captime,
+            what=Call(self._pickled, self._reference, arguments, self._search_path),
             preparation=element.instance.preparation,
-            guarded=(*self._fingerprints, *self._guards.of_instance(element.instance)),
-            tag=tag,
+            guarded=(*self._fingerprints, *self._guards.of(element.instance)),
         )
 
     def judge(self, request: RunRequest, report: Report) -> RunOutcome:

@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from captime.errors import ScenarioError
 from captime.programs.configurations import Configuration
+from captime.programs.hints import did_you_mean
 
 OFFERED = ("settings", "instance", "seed", "config")
 """What a function may ask for by name, besides single settings."""
@@ -66,11 +66,9 @@ class Arguments:
             return
         for name in settings:
             if name not in self._named:
-                near = get_close_matches(name, list(self._named), n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise ScenarioError(
-                    f"{where}: setting {name!r} is no parameter of function {self._name}{hint} Rename it, or let the "
-                    "function take 'settings', a dict of all"
+                    f"{where}: setting {name!r} is no parameter of function {self._name}"
+                    f"{did_you_mean(name, self._named)} Rename it, or let the function take 'settings', a dict of all"
                 )
 
     def of(self, configuration: Configuration, instance: Any, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:

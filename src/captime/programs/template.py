@@ -77,7 +77,7 @@ class Template:
                 and not pieces[2]
                 and isinstance(found := values.get(pieces[1]), list)
             ):
-                argv += [self._plain(pieces[1], each) for each in found]
+                argv += [passed_unchanged(each, pieces[1], self._where) for each in found]
             else:
                 argv.append("".join(self._piece(index, piece, values) for index, piece in enumerate(pieces)))
         return argv
@@ -95,16 +95,17 @@ class Template:
                 f"{self._where}: {piece} is a list of words, which can only stand alone; write {{{piece}}} as a word "
                 "of its own, or give it a single value"
             )
-        return self._plain(piece, text_of(value))
+        return passed_unchanged(text_of(value), piece, self._where)
 
-    def _plain(self, name: str, text: str) -> str:
-        """Refuse a value that the supervisor would take for a placeholder, or that no command line can carry."""
-        if "\0" in text or _LATER.search(text):
-            raise ScenarioError(
-                f"{self._where}: the value {text!r} of {name} cannot be passed on unchanged; it must not hold a NUL "
-                f"character or one of {', '.join(f'{{{each}}}' for each in (*FILLED_LATER, 'part'))}"
-            )
-        return text
+
+def passed_unchanged(text: str, name: str, where: str) -> str:
+    """The text itself; refused if a supervisor would take it for a placeholder, or no command line can carry it."""
+    if "\0" in text or _LATER.search(text):
+        raise ScenarioError(
+            f"{where}: the value {text!r} of {name} cannot be passed on unchanged; it must not hold a NUL character or "
+            f"one of {', '.join(f'{{{each}}}' for each in (*FILLED_LATER, 'part'))}"
+        )
+    return text
 
 
 def _parse(word: str, where: str) -> list[str]:

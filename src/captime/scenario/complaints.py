@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from captime.errors import ScenarioError
+from captime.programs.hints import did_you_mean
 from captime.scenario.places import Lines
 
 _EXPECTED = {
@@ -89,8 +89,7 @@ def _complaint(error: Mapping[str, Any], field: Sequence[str | int], model: type
         return f"is missing; it says: {_description(field, model)}"
     if kind == "extra_forbidden":
         known = list(_fields_at(field[:-1], model))
-        near = get_close_matches(str(field[-1]), known, n=1)
-        return f"is unknown; did you mean {near[0]!r}?" if near else f"is unknown; there are {', '.join(known)}"
+        return "is unknown" + (did_you_mean(str(field[-1]), known) or f"; there are {', '.join(known)}")
     expected = _EXPECTED[kind].format(**context) if kind in _EXPECTED else ""
     return f"is {shown(found)}; " + (f"expected {expected}" if expected else error["msg"])
 

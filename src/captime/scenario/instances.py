@@ -6,7 +6,7 @@ from typing import Any
 
 from captime.errors import ScenarioError
 from captime.programs.identity import find_command
-from captime.programs.template import Template
+from captime.programs.template import Template, passed_unchanged
 from captime.scenario.complaints import Place
 from captime.scenario.models import Instances
 from captime.streams import FiniteStream, GeneratedStream
@@ -68,6 +68,8 @@ def stream_of(
         where = place(_SECTION, ways[0])
         listed = _listed(wishes, folder, where)
         instances, groups = look_at(listed, folder, where, allow_duplicates=wishes.allow_duplicates)
+    for each in instances:
+        passed_unchanged(each.path or each.name, f"instance {each.name!r}", place(_SECTION))
     if answers:
         instances = with_answers(instances, answers, place(_SECTION, "answers"))
     return FiniteStream(instances, wishes.sampling, seed, groups=groups, known=known)

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import version
 from math import inf
@@ -15,6 +14,7 @@ from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
+from captime.programs.hints import did_you_mean
 from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
 from captime.scenario.identity import scenario_hash
@@ -213,8 +213,7 @@ class Scenario:
 
 
 def _instead(name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known) or 'none'}"
+    return did_you_mean(name, known) or f"; there are {', '.join(known) or 'none'}"
 
 
 def _hidden(value: str) -> str:

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+import cloudpickle
+
 from captime.errors import ScenarioError
 from captime.supervision.messages import Fingerprint
 
@@ -22,9 +24,13 @@ def digest_of_file(path: Path) -> str:
 
 
 def digest_of_value(value: object) -> str:
-    """SHA-256 of a value's canonical text; values that JSON does not know are named by their `repr`."""
-    text = json.dumps(value, sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    """SHA-256 of a value's canonical text; of its pickled form if JSON does not know it."""
+    try:
+        told = json.dumps(value, sort_keys=True).encode("ascii")
+    except (TypeError, ValueError):
+        # A `repr` would not do: it may hold an address, or leave out the middle of an array.
+        told = cloudpickle.dumps(value)
+    return hashlib.sha256(told).hexdigest()
 
 
 def fingerprint_of(path: str | os.PathLike[str]) -> Fingerprint:

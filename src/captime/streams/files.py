@@ -8,7 +8,7 @@ import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +18,7 @@ from captime.errors import ScenarioError
 from captime.streams.contents import digest_of_file, digest_of_value, fingerprint_of, require_readable
 from captime.streams.protocol import Instance
 
+_LONGEST_NAME = 100
 _NAMES = ("instance", "file", "path", "name")
 
 
@@ -165,12 +166,20 @@ def look_at(
 
 
 def from_values(values: Sequence[Any], where: str, *, allow_duplicates: bool) -> list[Instance]:
-    """Plain values as instances, named by their text; what is no text is named by its JSON or its `repr`."""
-    name: Callable[[Any], str] = lambda value: value if isinstance(value, str) else json.dumps(value, default=repr)  # noqa: E731 (one line, one use)
-    instances = [Instance(name(value), None, value, digest_of_value(value)) for value in values]
+    """Plain values as instances, named by their text or by what kind of thing they are."""
+    instances = [Instance(_name_of(value), None, value, digest_of_value(value)) for value in values]
     if not instances:
         raise ScenarioError(f"{where}: there is no instance; name at least one")
     return _unique(instances, where, allow_duplicates=allow_duplicates)
+
+
+def _name_of(value: Any) -> str:
+    """Short enough to be shown; names that are not unique get numbers."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value)
+    except (TypeError, ValueError):
+        text = type(value).__name__
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
 
 
 def _unique(instances: list[Instance], where: str, *, allow_duplicates: bool) -> list[Instance]:

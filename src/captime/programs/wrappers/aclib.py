@@ -42,7 +42,7 @@ def _old_words(called: Called) -> list[str]:
     return [called.instance, "0", called.cutoff, _NO_LIMIT, str(called.seed), *called.settings]
 
 
-def _read_old(report: Report) -> Told:
+def _read_old(report: Report, _: float) -> Told:
     line = report.matches.get("result")
     if line is None:
         return Told("crashed", problem="the wrapper printed no line like 'Result for SMAC: SUCCESS, 1.5, 0, 0, 1'")
@@ -57,7 +57,7 @@ def _new_words(called: Called) -> list[str]:
     return [*limits, "--config", *called.settings]
 
 
-def _read_new(report: Report) -> Told:
+def _read_new(report: Report, _: float) -> Told:
     line = report.matches.get("result")
     if line is None:
         return Told("crashed", problem="the wrapper printed no line 'Result of this algorithm run: {…}'")

@@ -18,7 +18,7 @@ def _words(called: Called) -> list[str]:
     return [*numbers, called.instance, called.cutoff, *called.settings]
 
 
-def _read(report: Report) -> Told:
+def _read(report: Report, captime: float) -> Told:
     words = report.stdout_tail.decode("utf-8", "replace").split()
     if report.exit_code != 0:
         return Told("crashed", problem=f"the runner ended with exit code {report.exit_code}")
@@ -33,7 +33,8 @@ def _read(report: Report) -> Told:
         return Told("crashed", seconds, None, "the runner rejects the configuration (Inf)")
     if len(words) == 2 and seconds is None:
         return Told("nothing", problem=f"the runner's time is {words[1]!r}; expected seconds")
-    return Told("solved", seconds)
+    # Runners have no word for a timeout: they report the bound as the time.
+    return Told("solved" if seconds is None or seconds < captime else "timeout", seconds)
 
 
 irace = Wrapper("irace", _words, _read, Style(("--{name}", "{value}"), text=without_exponent), exit_codes=(0,))

@@ -46,7 +46,7 @@ class Wrapper:
     Attributes:
         name: Its name in scenarios.
         words: What follows the wrapper's command.
-        read: The account in a report.
+        read: The account in a report, given the captime of the run.
         style: How settings are written.
         exit_codes: Accepted exit codes; None if only the account counts.
         patterns: What to look for in the output.
@@ -55,7 +55,7 @@ class Wrapper:
 
     name: str
     words: Callable[[Called], list[str]]
-    read: Callable[[Report], Told]
+    read: Callable[[Report, float], Told]
     style: Style
     exit_codes: tuple[int, ...] | None = None
     patterns: Mapping[str, str] = field(default_factory=dict)

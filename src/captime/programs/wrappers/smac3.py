@@ -22,7 +22,7 @@ def _words(called: Called) -> list[str]:
     return [f"--instance={called.instance}", f"--seed={called.seed}", *called.settings]
 
 
-def _read(report: Report) -> Told:
+def _read(report: Report, _: float) -> Told:
     account: dict[str, str] = {}
     for piece in report.stdout_tail.decode("utf-8", "replace").split(";"):
         key, equals, value = piece.partition("=")
