@@ -1,14 +1,21 @@
 """A program for tests of supervision: any command or call, judged by nothing but its report."""
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from captime.errors import ScenarioError
 from captime.executors.local import LocalExecutor
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.supervision.messages import Launch, Report
+from captime.supervision.processes import tagged
 
 TARGETS = Path(__file__).parent / "targets"
 PYTHON = (sys.executable, "-I", "-S")
@@ -56,12 +63,12 @@ class Plain:
     repeatable = True
 
     def __init__(self, launches: Mapping[int, Launch] | Sequence[Launch] | Launch) -> None:
-        self._launches = launches
+        self.launches = launches
         self.reports: list[Report] = []
 
     def launch(self, request: RunRequest, number: int, tag: str) -> Launch:
         """See the protocol."""
-        chosen = self._launches if isinstance(self._launches, Launch) else self._launches[request.config]
+        chosen = self.launches if isinstance(self.launches, Launch) else self.launches[request.config]
         return replace(chosen, number=number, tag=tag)
 
     def judge(self, request: RunRequest, report: Report) -> RunOutcome:
@@ -81,6 +88,62 @@ class Plain:
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """See the protocol."""
         return []
+
+
+class Bench:
+    """An executor that stays open for many runs.
+
+    Args:
+        tag: Of its processes.
+        slots: How many.
+        options: For the executor.
+    """
+
+    def __init__(self, tag: str, slots: int = 2, **options: Any) -> None:
+        self.tag = tag
+        self.program = Plain({})
+        self.executor = LocalExecutor(self.program, slots, tag=tag, ahead=slots, **options)
+        self._attempts = count()
+
+    def run(self, launches: Sequence[Launch]) -> list[Report]:
+        """Run all of these; their reports, in the order of the launches."""
+        self.program.reports.clear()
+        self.program.launches = dict(enumerate(launches))
+        self.executor.submit(self.requests(range(len(launches))))
+        back = 0
+        while back < len(launches):
+            back += len(self.executor.collect(60.0))
+        return sorted(self.program.reports, key=lambda report: report.number)
+
+    def requests(self, configs: Iterable[int]) -> list[RunRequest]:
+        """A request for each of these, unlike any before."""
+        return [RunRequest(config, 0, 1.0, next(self._attempts)) for config in configs]
+
+    def one(self, launch: Launch) -> Report:
+        """Run this."""
+        return self.run([launch])[0]
+
+    def survivors(self) -> list[int]:
+        """Processes of its runs that are still there; those that wait for the next call of a function do not count."""
+        kept = set(tagged(f"{self.tag}/functions."))
+        return [pid for pid in tagged(f"{self.tag}/") if pid not in kept]
+
+
+@contextmanager
+def bench(isolation: str, name: str, **options: Any) -> Iterator[Bench]:
+    """A bench on this level; the test is skipped where control groups are not ours to make."""
+    try:
+        opened = Bench(f"test-{name}-{isolation}-{os.getpid()}", isolation=isolation, **options)
+    except ScenarioError as reason:
+        if isolation != "cgroup2":
+            raise
+        pytest.skip(str(reason))
+    try:
+        assert opened.executor.isolation == isolation
+        yield opened
+        assert opened.survivors() == []
+    finally:
+        opened.executor.close()
 
 
 def reports_of(launches: Sequence[Launch], *, tag: str, slots: int = 2, **options: Any) -> list[Report]:

@@ -80,6 +80,11 @@ class Limits:
             return "exit"
         return "disk" if now >= self._next_disk and self._disk_is_full(now) else None
 
+    def disk_is_used_up(self) -> bool:
+        """For a run that has failed: whether the kernel may have refused it more room."""
+        allowed = self._launch.disk_limit
+        return allowed is not None and max(used_bytes(self._folder)) >= allowed
+
     def _left_ns(self, reading: int, wall: int) -> int:
         """Wall-clock time until a limit can be reached at the earliest, if every thread burns on a core of its own."""
         launch = self._launch

@@ -7,7 +7,6 @@ total is read. Only then are output, guarded files and the state of the machine 
 
 import os
 import resource
-import signal
 import time
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -182,7 +181,7 @@ class Run:
         result = pipes.result
         return Report(
             number=self._launch.number,
-            ended=self._reason(ended, ended_by),
+            ended=self._reason(ended, status),
             exit_code=os.WEXITSTATUS(status) if ended_by is None else None,
             signal=ended_by,
             cpu_ns=self._tree.total_cpu_ns(),
@@ -200,7 +199,7 @@ class Run:
             returned=result.capture.head if result is not None and result.capture.total else None,
         )
 
-    def _reason(self, ended: Ended, ended_by: int | None) -> Ended:
+    def _reason(self, ended: Ended, status: int) -> Ended:
         """Why it ended, where the kernel was faster than we were."""
         if ended != "exit":
             return ended
@@ -208,9 +207,7 @@ class Run:
             return "output"
         if self._group is not None and self._group.ran_out_of_memory():
             return "memory"
-        if ended_by == signal.SIGXFSZ and self._launch.disk_limit is not None:
-            return "disk"
-        return ended
+        return "disk" if status != 0 and self._limits.disk_is_used_up() else ended
 
     def _peak_memory(self) -> int | None:
         """The most that anybody saw; None for a run that was over before anybody looked, and small."""

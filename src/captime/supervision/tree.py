@@ -87,6 +87,7 @@ class Tree:
         self._waits: dict[int, int] = {}
         self._seen: dict[tuple[int, int], Process] = {}
         self._forgotten_ns = 0
+        self._most_ns = 0
 
     @property
     def queue_wait_ns(self) -> int:
@@ -121,6 +122,10 @@ class Tree:
 
     def cpu_ns(self) -> int:
         """CPU time of the whole tree so far, as of now on level `cgroup2`, else as of the last sample but for main."""
+        self._most_ns = max(self._most_ns, self._reading_ns())
+        return self._most_ns
+
+    def _reading_ns(self) -> int:
         clock = cpu_clock_ns(self.started.pid)
         if clock is None:
             clock = max((each.own_ns for each in self._seen.values() if each.pid == self.started.pid), default=0)
@@ -207,8 +212,8 @@ class Tree:
 
     def total_cpu_ns(self) -> int:
         """After `finish`: CPU time of everything that ever was in the tree."""
-        waited = self.usage.cpu_ns + self._forgotten_ns
-        return waited if self._group is None else max(waited, self._group.cpu_ns())
+        counted = 0 if self._group is None else self._group.cpu_ns()
+        return max(self.usage.cpu_ns + self._forgotten_ns, counted, self._most_ns)
 
 
 def strike(process: Process) -> None:
