@@ -145,7 +145,7 @@ def test_every_field_is_documented_and_nothing_else_is() -> None:
         ('"^(SATISFIABLE|UNSATISFIABLE)"', '".*"', "matches an empty line"),
         ('"minisat"', '"minisad"', "there is no program 'minisad'; did you mean 'minisat'"),
         ("{var_decay}", "{var_decai}", "needs {var_decai}.*it has 'var_decay'"),
-        ("{instance}", "{instanse}", "needs {instanse}.*'instance'"),
+        ("{instance}", "{instances}", "needs {instances}.*'instance'"),
         (
             "patient = { var_decay = 0.999 }",
             "patient = { var_decays = 1 }",
@@ -176,7 +176,7 @@ def test_every_field_is_documented_and_nothing_else_is() -> None:
         ('cpu = "10m"', 'cpu = "10x"', "stop.cpu is '10x'; .*not a unit of time"),
         ('cpu = "10m"', 'until = "soon"', "stop.until is 'soon'; expected a time of day"),
         ("epsilon = 0.1", "epsilon = 2", "stop.epsilon is 2; expected less than 1"),
-        ("[stop]", "[stopp]", "stopp is unknown; did you mean 'stop'"),
+        ("[stop]", "[stops]", "stops is unknown; did you mean 'stop'"),
         ("delta = 0.1", 'delta = 0.1\nprocedure = "rase"', "line 3: procedure is 'rase'; did you mean 'race'"),
         (
             "delta = 0.1",
