@@ -7,19 +7,18 @@ campaign remembers `last_sequence` and next time asks for what came after it.
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from captime.errors import LedgerDamaged
 from captime.ledger.chain import Row
-from captime.ledger.connection import check_schema, has_log, left_open, reader
+from captime.ledger.connection import check_is_ledger_file, check_schema, left_open, reader
 from captime.ledger.encoding import certified_of, config_of, note_of, outcome_of, request_of, sample_of
 from captime.ledger.flat import flat_rows
 from captime.ledger.ownership import Owner
@@ -28,10 +27,11 @@ from captime.ledger.replaying import events
 from captime.ledger.rows import Certified, ConfigRow, Event, Noted, SampleRow
 from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, OUTCOME, SAMPLE, START, Table
 from captime.ledger.transaction import last_owner
-from captime.ledger.trouble import told_in_our_words
-from captime.ledger.walking import check_mark, tail, walk
+from captime.ledger.trouble import as_written, told_in_our_words
+from captime.ledger.walking import check_end, is_log_missing, tail, walk
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 
+_Value = TypeVar("_Value")
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
 STATUSES: tuple[Status, ...] = tuple(Status)
@@ -102,6 +102,8 @@ class LedgerReader:
 
     def __init__(self, path: str | PathLike[str], *, query_seconds: float | None = None) -> None:
         self.path = Path(path)
+        check_is_ledger_file(self.path)
+        self._log_missing = is_log_missing(self.path)
         self._connection = reader(self.path)
         self._seconds, self._until = query_seconds, math.inf
         if query_seconds is not None:
@@ -112,7 +114,8 @@ class LedgerReader:
             with told_in_our_words(self.path, "reading its first row"):
                 campaign = campaign_row(self._connection, self.path)
             _, self.campaign_id, self.captime_version, _, scenario, self.scenario_hash, self.created_ns, _ = campaign
-            self.scenario: dict[str, object] = json.loads(scenario)
+            with as_written(self.path):
+                self.scenario: dict[str, object] = dict(json.loads(scenario))
         except BaseException:
             self._connection.close()
             raise
@@ -147,13 +150,13 @@ class LedgerReader:
         return self._tail()[1].hex()
 
     def _tail(self) -> tuple[int, bytes]:
-        with self.snapshot():
+        with self.snapshot(), as_written(self.path):
             return tail(self._connection)
 
     @property
     def owner(self) -> Owner | None:
         """Who wrote to it last."""
-        with self.snapshot():
+        with self.snapshot(), as_written(self.path):
             last = last_owner(self._connection)
         return None if last is None else last[1]
 
@@ -167,7 +170,7 @@ class LedgerReader:
     @property
     def configs(self) -> list[ConfigRow]:
         """The configurations so far, by index."""
-        return [config_of(row) for row in self._rows(CONFIG, "ORDER BY config")]
+        return self._read(config_of, CONFIG, "ORDER BY config")
 
     def samples(self, since: int = 0) -> Columns:
         """Stream positions: `sequence`, `position`, `seed` and, as an array of objects, `instance`."""
@@ -178,7 +181,7 @@ class LedgerReader:
 
     def sample_rows(self, since: int = 0) -> list[SampleRow]:
         """Stream positions one by one, in the order in which they were first run on."""
-        return [sample_of(row) for row in self._rows(SAMPLE, "WHERE seq > ? ORDER BY seq", since)]
+        return self._read(sample_of, SAMPLE, "WHERE seq > ? ORDER BY seq", since)
 
     def outcomes(self, since: int = 0, limit: int = -1) -> Columns:
         """What came back after row `since`, orphans included (`orphan`), in the order in which it did.
@@ -199,12 +202,11 @@ class LedgerReader:
         question = (
             "SELECT status, verdict, count(*), total(cost) FROM outcome WHERE orphan = 0 GROUP BY status, verdict"
         )
-        with self.snapshot():
-            found = self._connection.execute(question).fetchall()
-        return {
-            (Status(status), None if verdict is None else Verdict(verdict)): (count, cost)
-            for status, verdict, count, cost in found
-        }
+        with self.snapshot(), as_written(self.path):
+            return {
+                (Status(status), None if verdict is None else Verdict(verdict)): (count, cost)
+                for status, verdict, count, cost in self._connection.execute(question)
+            }
 
     def orphans(self) -> tuple[int, float]:
         """How many outcomes do not count, and the CPU seconds they cost."""
@@ -242,20 +244,25 @@ class LedgerReader:
 
     def certificates(self, since: int = 0) -> list[Certified]:
         """The certificates after row `since`, oldest first."""
-        return [certified_of(row) for row in self._rows(CERTIFICATE, "WHERE seq > ? ORDER BY seq", since)]
+        return self._read(certified_of, CERTIFICATE, "WHERE seq > ? ORDER BY seq", since)
 
     def last_certificate(self) -> Certified | None:
         """The newest certificate; None before the first."""
-        rows = self._rows(CERTIFICATE, "ORDER BY seq DESC LIMIT 1")
-        return certified_of(rows[0]) if rows else None
+        newest = self._read(certified_of, CERTIFICATE, "ORDER BY seq DESC LIMIT 1")
+        return newest[0] if newest else None
+
+    def last_certificate_row(self) -> int:
+        """Number of the newest certificate's row; 0 before the first."""
+        with self.snapshot():
+            return int(self._connection.execute("SELECT ifnull(max(seq), 0) FROM certificate").fetchone()[0])
 
     def events(self, since: int = 0) -> list[Noted]:
         """What was noted after row `since`, oldest first."""
-        return [note_of(row) for row in self._rows(NOTE, "WHERE seq > ? ORDER BY seq", since)]
+        return self._read(note_of, NOTE, "WHERE seq > ? ORDER BY seq", since)
 
     def in_flight(self) -> list[tuple[RunRequest, int]]:
         """Attempts under way, oldest first, each with the moment it was written down, in nanoseconds since 1970."""
-        with self.snapshot():
+        with self.snapshot(), as_written(self.path):
             if self._flying is None:
                 self._flying = _taken_off({}, self._connection.execute(IN_FLIGHT).fetchall())
             else:
@@ -286,18 +293,13 @@ class LedgerReader:
     def check_end(self) -> str:
         """Refuse a ledger whose newest rows are missing; otherwise say how it is known that none are."""
         with self.snapshot():
-            mark = check_mark(self._connection, self.path, self.campaign_id)
-        if mark is not None:
-            return f"it goes at least as far as its lock file remembers (row {mark.sequence})"
-        if self.in_use and not has_log(self.path):
-            raise LedgerDamaged(
-                f"{self.path} was not closed, and what was not in the file yet is not beside it: it is a copy without "
-                "its -wal file, or that file was deleted. Copy ledgers with `captime backup`; "
-                f"`captime salvage {self.path} -o NEW` makes a ledger of the rows that are here"
-            )
-        return "it was closed in good order" if not self.in_use else "its write-ahead log is beside it"
+            return check_end(self._connection, self.path, self.campaign_id, log_missing=self._log_missing)
 
     # ------------------------------------------------------------------ questions
+
+    def _read(self, of: Callable[[Row], _Value], table: Table, rest: str, *values: int) -> list[_Value]:
+        with as_written(self.path):
+            return [of(row) for row in self._rows(table, rest, *values)]
 
     def _rows(self, table: Table, rest: str, *values: int) -> list[Row]:
         with self.snapshot():
@@ -307,7 +309,7 @@ class LedgerReader:
         kinds = np.dtype([(name, kind) for name, _, kind in columns])
         expressions = ", ".join(expression for _, expression, _ in columns)
         question = f"SELECT {expressions} FROM {source} WHERE o.seq > ? ORDER BY o.seq LIMIT ?"  # noqa: S608 (words of this page)
-        with self.snapshot():
+        with self.snapshot(), as_written(self.path):
             table = np.fromiter(self._connection.execute(question, (since, limit)), dtype=kinds)
         return {name: np.ascontiguousarray(table[name]) for name in kinds.names or ()}
 

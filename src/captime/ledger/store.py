@@ -40,7 +40,7 @@ from captime.ledger.rows import ConfigRow, Event, SampleRow
 from captime.ledger.schema import ASK, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START
 from captime.ledger.transaction import Pen, Step, Transaction, last_owner
 from captime.ledger.trouble import told_in_our_words
-from captime.ledger.walking import check_mark
+from captime.ledger.walking import check_end, is_log_missing
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 
@@ -128,12 +128,13 @@ class Ledger:
     @classmethod
     def _opened(cls, path: Path, lock: WriteLock, *, take_over: bool, network: bool, patience: float) -> Self:
         check_is_ledger_file(path)
+        log_missing = is_log_missing(path)
         with told_in_our_words(path, "opening it"):
             connection = writer(path, network=network, patience=patience)
             try:
                 check_schema(connection, path)
                 campaign = campaign_row(connection, path)
-                check_mark(connection, path, campaign[1])
+                check_end(connection, path, campaign[1], log_missing=log_missing)
                 pen = Pen(path, connection, lock, campaign[1])
                 last = last_owner(connection)
                 if last is not None and not _closed_since(pen, last[2]):

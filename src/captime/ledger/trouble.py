@@ -45,12 +45,30 @@ def translated(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | In
 
 
 @contextmanager
+def as_written(path: Path) -> Iterator[None]:
+    """Rows are read in here as what they were written as; a damaged page may hold anything else."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        raise LedgerDamaged(
+            f"{path}: a row cannot be read as what it was written as ({error}). Keep the file as it is; "
+            f"`captime salvage {path} -o NEW` copies what is still whole"
+        ) from error
+
+
+@contextmanager
 def told_in_our_words(path: Path, doing: str) -> Iterator[None]:
     """Whatever SQLite or the file system complains about in here comes out as an error of ours."""
     try:
         yield
     except sqlite3.Error as error:
         raise translated(error, path, doing) from error
+    except UnicodeDecodeError as error:
+        # Python cannot even read the complaint, because it quotes a damaged page.
+        raise LedgerDamaged(
+            f"ledger {path}: while {doing}, text was found that is none; the file is damaged. Keep it as it is; "
+            f"`captime salvage {path} -o NEW` copies what is still whole"
+        ) from error
     except OSError as error:
         raise StorageTrouble(
             f"ledger {path}: while {doing}, the system said: {error.strerror or error}. Nothing false was written; put "

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from captime.errors import LedgerDamaged
 from captime.ledger.chain import GENESIS, Chain, Row
+from captime.ledger.connection import has_log, left_open
 from captime.ledger.ownership import Mark, read_mark
 from captime.ledger.schema import TABLES, Table
-from captime.ledger.trouble import translated
+from captime.ledger.trouble import as_written
 
 
 def walk(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[Table, Row]]:
@@ -32,8 +33,8 @@ def walk(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[Table, Ro
                 raise _broken(path, row[0], f"of table {table.name} was changed: its hash does not fit")
             yield table, row
             _advance(heads, table, cursor)
-    except sqlite3.Error as error:
-        raise _broken(path, chain.sequence + 1, f"cannot be read ({translated(error, path, 'reading it')})") from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise _broken(path, chain.sequence + 1, f"cannot be read ({error})") from error
 
 
 def _advance(heads: dict[int, tuple[Table, Row, sqlite3.Cursor]], table: Table, cursor: sqlite3.Cursor) -> None:
@@ -51,12 +52,9 @@ def _broken(path: Path, sequence: int, what: str) -> LedgerDamaged:
 
 def tail(connection: sqlite3.Connection) -> tuple[int, bytes]:
     """Number and hash of the last row; 0 and zeros if there is none. Looks at ends only."""
-    last, where = 0, None
-    for table in TABLES:
-        found = connection.execute(f"SELECT max(seq) FROM {table.name}").fetchone()[0]  # noqa: S608 (names of ours)
-        if found is not None and found > last:
-            last, where = found, table
-    return last, GENESIS if where is None else hash_of(connection, last) or GENESIS
+    ends = [connection.execute(f"SELECT max(seq) FROM {table.name}").fetchone()[0] for table in TABLES]  # noqa: S608 (names of ours)
+    last = max((end for end in ends if end is not None), default=0)
+    return last, hash_of(connection, last) or GENESIS
 
 
 def hash_of(connection: sqlite3.Connection, sequence: int) -> bytes | None:
@@ -68,18 +66,41 @@ def hash_of(connection: sqlite3.Connection, sequence: int) -> bytes | None:
     return None
 
 
-def check_mark(connection: sqlite3.Connection, path: Path, campaign: str) -> Mark | None:
-    """Refuse a ledger that ends before the place its lock file remembers. Return that place, if there is one."""
+def check_end(connection: sqlite3.Connection, path: Path, campaign: str, *, log_missing: bool) -> str:
+    """Refuse a ledger whose newest rows are missing; otherwise say how it is known that none are.
+
+    Args:
+        connection: To the ledger.
+        path: Where it is.
+        campaign: Which campaign it is about.
+        log_missing: What `is_log_missing` said before anybody opened the ledger.
+    """
     mark = read_mark(path)
-    if mark is None or mark.campaign != campaign:
-        return None
-    found = hash_of(connection, mark.sequence)
-    if found is None or found.hex() != mark.head:
+    if mark is not None and mark.campaign == campaign:
+        _check_mark(connection, path, mark)
+        return f"it goes at least as far as its lock file remembers (row {mark.sequence})"
+    if log_missing:
+        raise LedgerDamaged(
+            f"{path} was not closed, and what was not in the file yet is not beside it: it is a copy without its -wal "
+            "file, or that file was deleted. Copy ledgers with `captime backup`; "
+            f"`captime salvage {path} -o NEW` makes a ledger of the rows that are here"
+        )
+    return "its write-ahead log is beside it" if left_open(path) else "it was closed in good order"
+
+
+def is_log_missing(path: Path) -> bool:
+    """Whether the file says that it is in use, and there is no log beside it."""
+    return left_open(path) and not has_log(path)
+
+
+def _check_mark(connection: sqlite3.Connection, path: Path, mark: Mark) -> None:
+    with as_written(path):
+        found = hash_of(connection, mark.sequence)
         last, _ = tail(connection)
+    if found is None or found.hex() != mark.head:
         what = "is missing" if found is None else "is another one"
         raise LedgerDamaged(
             f"{path}: row {mark.sequence} {what}: the ledger has had {mark.sequence} rows with the head {mark.head}, "
             f"and now it ends with row {last}. Was its -wal file deleted, or an older copy put in its place? Bring "
             "them back; or, if that copy is what you want, delete the .lock file beside it"
         )
-    return mark

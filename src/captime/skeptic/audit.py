@@ -44,7 +44,7 @@ def audit(path: str | PathLike[str]) -> Audit:
     """
     with LedgerReader(path) as reader, reader.snapshot():
         end = reader.check_end()
-        newest = reader.last_certificate()
+        newest = reader.last_certificate_row()
         question = read_question(reader.scenario)
         try:
             return _audited(reader, newest, question, end)
@@ -53,8 +53,9 @@ def audit(path: str | PathLike[str]) -> Audit:
             raise LedgerDamaged(told if told.startswith(str(reader.path)) else f"{reader.path}: {told}") from error
 
 
-def _audited(reader: LedgerReader, newest: Certified | None, question: Question | str, end: str) -> Audit:
+def _audited(reader: LedgerReader, newest: int, question: Question | str, end: str) -> Audit:
     books, rows = Books(), 0
+    held: Certified | None = None
     account: list[str] = []
     why = question if isinstance(question, str) else ""
     before = ""
@@ -63,8 +64,10 @@ def _audited(reader: LedgerReader, newest: Certified | None, question: Question 
             certified = certified_of(row)
             if certified.head != before:
                 raise LedgerDamaged(f"row {row[0]} is a certificate that rests on another head than the row before it")
-            if newest is not None and certified.sequence == newest.sequence and isinstance(question, Question):
-                account, why = _checked(books, question, certified)
+            if certified.sequence == newest:
+                held = certified
+                if isinstance(question, Question):
+                    account, why = _checked(books, question, certified)
         books.take(table, row)
         rows, before = row[0], row[-1].hex()
     told = [
@@ -74,7 +77,7 @@ def _audited(reader: LedgerReader, newest: Certified | None, question: Question 
         *account,
     ]
     verdict: Literal["confirmed", "nothing", "not-verifiable"] = "not-verifiable" if why else "confirmed"
-    return Audit(verdict if newest is not None else "nothing", tuple(told), why, newest, rows, before)
+    return Audit(verdict if held is not None else "nothing", tuple(told), why, held, rows, before)
 
 
 def _checked(books: Books, question: Question, certified: Certified) -> tuple[list[str], str]:
