@@ -328,6 +328,24 @@ def test_what_cannot_be_passed_on_is_refused_before_anything_runs(
         scenario_of(changed, folder).build()
 
 
+def test_wrappers_get_no_value_that_would_be_changed_on_its_way(folder: Path) -> None:
+    """Settings of wrappers are passed on in any case, so they are looked at too."""
+    target = {"command": ["minisat"], "wrapper": "aclib1"}
+    with pytest.raises(ScenarioError, match="cannot be passed on unchanged"):
+        scenario_of(document(folder, target=target, configurations={"a": {"x": "{output}"}}), folder).build()
+
+
+def test_folders_may_have_braces_in_their_names(folder: Path) -> None:
+    """They are no placeholders there."""
+    odd = folder / "{seed} {x}"
+    odd.mkdir()
+    (odd / "solver.py").write_text("", encoding="utf-8")
+    target = {"command": [PYTHON, "solver.py", "{instance}"]}
+    instances = {"files": "../instances/*.cnf"}
+    scenario = scenario_of(document(folder, target=target, configurations={"a": {}}, instances=instances), odd)
+    assert scenario.program.launch(RunRequest(0, 0, 1.0), 1, "t").argv[1] == str(odd / "solver.py")
+
+
 def test_instances_whose_names_are_placeholders_are_refused(folder: Path) -> None:
     """The supervisor would fill them in."""
     (folder / "{scratch}.cnf").write_text("x", encoding="utf-8")

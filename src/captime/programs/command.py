@@ -16,7 +16,7 @@ from captime.programs.guards import Guards
 from captime.programs.identity import FoundCommand, find_command
 from captime.programs.judge import Rules, TellsTime, judge
 from captime.programs.settings import Style, Worded
-from captime.programs.template import Template, rounded_up, safe_path, text_of
+from captime.programs.template import Template, passed_unchanged, rounded_up, safe_path, text_of
 from captime.programs.wrappers import Called, Wrapper
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import Element, Instance, InstanceStream
@@ -106,7 +106,7 @@ class CommandProgram:
             where = "target.verifier"
             Template(success.verifier, where).check(VERIFIER_WORDS)
             found = self._find(success.verifier, where)
-            self._verifier, self._checked_by = Template(found.words, where), found.fingerprints
+            self._verifier, self._checked_by = Template(found.template, where), found.fingerprints
         self._declared = repeatable
         self._candidates: list[_Candidate] = []
         self._seeded = True
@@ -195,9 +195,10 @@ class CommandProgram:
         patterns = {} if answer is None else {"answer": checked_pattern(answer, where)}
         if self._wrapper is not None:
             patterns |= self._wrapper.patterns
-        template = Template(found.words, where)
+        template = Template(found.template, where)
         # Filled in once now, so that a value which cannot be passed on is refused before anything runs.
-        template.fill(self._values(configuration, Instance("instance"), 1, 1.0))
+        values = self._values(configuration, Instance("instance"), 1, 1.0)
+        self._argv(_Candidate(configuration, template, (), {}, Rules()), values, 0, Element(0, Instance("i"), 1), 1.0)
         guarded = {entry[0]: entry for entry in (*found.fingerprints, *self._checked_by)}
         return _Candidate(configuration, template, tuple(guarded.values()), patterns, self._rules(configuration))
 
@@ -238,7 +239,8 @@ class CommandProgram:
         argv = candidate.template.fill(values)
         if self._wrapper is None:
             return argv
-        worded = self._worded(candidate.configuration.settings)
+        settings = self._worded(candidate.configuration.settings)
+        worded = [passed_unchanged(word, "a setting", f"configuration {values['config']!r}") for word in settings]
         instance = shown_to_program(element.instance)
         return argv + self._wrapper.words(Called(instance, element.seed, config, element.position, captime, worded))
 

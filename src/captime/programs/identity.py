@@ -25,11 +25,21 @@ class FoundCommand:
         words: The command; the executable and the files it names as absolute paths.
         digests: SHA-256 of each of these files, by the word that named it.
         fingerprints: By which a change of one of them is noticed.
+        written: The command as it was written.
     """
 
     words: tuple[str, ...]
     digests: dict[str, str]
     fingerprints: tuple[Fingerprint, ...]
+    written: tuple[str, ...]
+
+    @property
+    def template(self) -> tuple[str, ...]:
+        """The words with their placeholders; braces in paths that were found stand for themselves."""
+        return tuple(
+            word if word == written else word.replace("{", "{{").replace("}", "}}")
+            for word, written in zip(self.words, self.written, strict=True)
+        )
 
 
 def find_command(words: Sequence[str], folder: Path, environment: Mapping[str, str], where: str) -> FoundCommand:
@@ -55,6 +65,7 @@ def find_command(words: Sequence[str], folder: Path, environment: Mapping[str, s
         words=tuple(absolute.get(word, word) for word in words),
         digests={word: digest_of_file(Path(path)) for word, path in absolute.items()},
         fingerprints=tuple(fingerprint_of(path) for path in dict.fromkeys(absolute.values())),
+        written=tuple(words),
     )
 
 
