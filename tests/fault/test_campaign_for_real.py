@@ -59,7 +59,7 @@ def n_outcomes(campaign: Scripted) -> int:
 def ledger_id(campaign: Scripted) -> str:
     """The name that no other campaign has."""
     with LedgerReader(campaign.ledger) as reader:
-        return reader.campaign_id
+        return str(reader.campaign_id)
 
 
 def slowed(campaign: Scripted, before: str = "") -> None:
