@@ -196,3 +196,10 @@ def test_last_words_are_kept_only_where_something_went_wrong() -> None:
     assert good.measured.stderr_tail == b""
     assert bad.measured.stderr_tail.endswith(b"end")
     assert len(bad.measured.stderr_tail) <= 4096
+
+
+def test_a_short_reported_time_does_not_excuse_a_run_that_was_over_its_captime() -> None:
+    """The clock that caps is ours, whichever time counts."""
+    told = Told("solved", 0.5, b"SAT")
+    outcome = judge(REQUEST, report(exit_code=0, seconds=3.0), Rules(time="reported"), told=told)
+    assert (outcome.verdict, outcome.runtime) == (Verdict.CAPPED, CAPTIME)
