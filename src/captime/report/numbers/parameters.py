@@ -1,0 +1,164 @@
+"""What each parameter does to the utility: averages over the configurations that share a value, with intervals.
+
+All configurations' intervals hold at once, so their averages do too: the mean of the lower ends and the mean of the
+upper ends hold the mean utility of the group. A parameter that a configuration does not have is inactive there, and
+that is a group of its own.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+from captime.report.story import Story
+
+_BINS = 6
+_MOST_VALUES = 12
+_MOST_PARAMETERS = 24
+INACTIVE = "inactive"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Utility by the value of one parameter.
+
+    Attributes:
+        name: Of the parameter.
+        numeric: Whether the groups are ranges of numbers.
+        groups: What the groups are, in order.
+        members: Configurations in each group.
+        lower: Mean lower bound of each group.
+        upper: Mean upper bound.
+        estimate: Mean estimate.
+        spread: Largest minus smallest group estimate: how much the parameter seems to matter.
+    """
+
+    name: str
+    numeric: bool
+    groups: Sequence[str]
+    members: Sequence[IntArray]
+    lower: FloatArray
+    upper: FloatArray
+    estimate: FloatArray
+
+    @property
+    def spread(self) -> float:
+        """Largest minus smallest group estimate, inactive left out: how much the parameter seems to matter."""
+        active = [value for group, value in zip(self.groups, self.estimate.tolist(), strict=True) if group != INACTIVE]
+        known = [value for value in active if not math.isnan(value)]
+        return max(known) - min(known) if known else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One parameter of all configurations, on a common scale from 0 to 1.
+
+    Attributes:
+        name: Of the parameter.
+        place: Where each configuration stands; not a number where the parameter is inactive.
+        ticks: (place, label) beside the axis.
+    """
+
+    name: str
+    place: FloatArray
+    ticks: Sequence[tuple[float, str]]
+
+
+def parameter_names(story: Story) -> list[str]:
+    """Parameters that differ between configurations, in the order in which they are met."""
+    names = dict.fromkeys(name for settings in story.settings for name in settings)
+    return [name for name in names if len({_key(settings.get(name)) for settings in story.settings}) > 1]
+
+
+def effects(story: Story) -> list[Effect]:
+    """The effect of each parameter, the strongest first; empty without settings or scores."""
+    scores = story.scores
+    if scores is None:
+        return []
+    found = []
+    for name in parameter_names(story)[: 4 * _MOST_PARAMETERS]:
+        values = [settings.get(name) for settings in story.settings]
+        groups = _groups(values)
+        if groups is None:
+            continue
+        labels, members, numeric = groups
+        with np.errstate(invalid="ignore"):
+            ends = [
+                np.array([np.mean(column[who]) for who in members])
+                for column in (scores.lower, scores.upper, np.nan_to_num(scores.estimate, nan=0.5))
+            ]
+        found.append(Effect(name, numeric, labels, members, *ends))
+    return sorted(found, key=lambda effect: -effect.spread)[:_MOST_PARAMETERS]
+
+
+def _groups(values: Sequence[object]) -> tuple[list[str], list[IntArray], bool] | None:
+    """Labels and members of the groups, and whether they are ranges of numbers; None if there are too many values."""
+    inactive = np.array([index for index, value in enumerate(values) if value is None], dtype=np.int64)
+    active = [index for index, value in enumerate(values) if value is not None]
+    numbers = [values[index] for index in active]
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers)
+    distinct = list(dict.fromkeys(_key(value) for value in numbers))
+    if numeric and len(distinct) > _BINS:
+        labels, members = _ranges(np.array(numbers, dtype=np.float64), np.array(active))
+    elif len(distinct) <= _MOST_VALUES:
+        by_key = {key: [index for index in active if _key(values[index]) == key] for key in distinct}
+        order = sorted(by_key, key=lambda key: float(key) if numeric else distinct.index(key))
+        labels, members = order, [np.array(by_key[key]) for key in order]
+    else:
+        return None
+    if len(inactive):
+        labels, members = [*labels, INACTIVE], [*members, inactive]
+    return labels, members, numeric
+
+
+def _ranges(numbers: FloatArray, active: IntArray) -> tuple[list[str], list[IntArray]]:
+    """Ranges with about equally many configurations each."""
+    edges = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, _BINS + 1)))
+    place = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    present = np.unique(place).tolist()
+    labels = [f"{edges[each]:.3g} to {edges[each + 1]:.3g}" for each in present]
+    return labels, [active[place == each] for each in present]
+
+
+def columns(story: Story, most: int = 12) -> list[Column]:
+    """Parameters as axes of parallel coordinates, the strongest first."""
+    strongest = [effect.name for effect in effects(story)]
+    found = []
+    for name in strongest[:most]:
+        values = [settings.get(name) for settings in story.settings]
+        known = [value for value in values if value is not None]
+        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+        found.append(_scaled(name, values) if numeric else _listed(name, values))
+    return found
+
+
+def _scaled(name: str, values: Sequence[object]) -> Column:
+    numbers = np.array([math.nan if value is None else float(str(value)) for value in values])
+    low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+    # Numbers that span orders of magnitude are compared by their logarithms.
+    logarithmic = low > 0.0 and high / low >= 100.0
+    flat = np.log(numbers) if logarithmic else numbers
+    first, last = float(np.nanmin(flat)), float(np.nanmax(flat))
+    place = (flat - first) / (last - first) if last > first else np.where(np.isnan(flat), np.nan, 0.5)
+    return Column(name, place, [(0.0, f"{low:.4g}"), (1.0, f"{high:.4g}")])
+
+
+def _listed(name: str, values: Sequence[object]) -> Column:
+    distinct = list(dict.fromkeys(_key(value) for value in values if value is not None))
+    step = 1.0 / max(1, len(distinct) - 1)
+    place = np.array([math.nan if value is None else distinct.index(_key(value)) * step for value in values])
+    return Column(name, place, [(index * step, label) for index, label in enumerate(distinct)])
+
+
+def _key(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value)) or "(none)"
+    return str(value)

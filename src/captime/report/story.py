@@ -1,0 +1,196 @@
+"""Everything that a report, a picture or a page is made of, read once from a ledger: facts and columns, no opinions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.ledger import Certified, ConfigRow, LedgerReader, Noted
+from captime.report.known_runs import KnownRuns, known_runs
+from captime.report.scoring import Lottery, Scores, lottery_of, scores_of, utility_of
+from captime.runs import RunOutcome, Status
+from captime.utilities.protocol import Utility
+
+_FAILURES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What was certified when, as columns.
+
+    Attributes:
+        seconds: CPU seconds spent.
+        epsilon: Certified by then.
+        gamma: Likewise; not a number where there is none.
+        config: Recommended configuration.
+        candidates: How many were left.
+        out: (CPU seconds, configurations) at the moments at which some left the race.
+        raised: (CPU seconds, configuration, captime) whenever a captime rose, where the source says so.
+    """
+
+    seconds: FloatArray
+    epsilon: FloatArray
+    gamma: FloatArray
+    config: IntArray
+    candidates: IntArray
+    out: Sequence[tuple[float, tuple[int, ...]]] = ()
+    raised: Sequence[tuple[float, int, float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A campaign as it stands in its file.
+
+    Attributes:
+        path: The file.
+        names: Of the configurations, by index.
+        settings: Their parameters, by index.
+        origins: Where they came from, by index.
+        progress: What was certified when.
+        certificate: The last statement; None before the first.
+        runs: What is known of every run; None if the file does not have them (a trace).
+        scores: What that says of every configuration; None without runs or without a utility that can be read.
+        utility: What an answer is worth; None if that cannot be read without executing code.
+        lottery: How captimes were drawn; None if chance did not draw them.
+        scenario: What was asked.
+        in_race: Who may still be the best, as far as the file says.
+        instances: Names by stream position.
+        notes: What was noted on the way.
+        flags: How many runs carry each warning.
+        failures: The last runs that failed, newest first.
+        rounds: Decisions taken.
+        wall_seconds: How long it took.
+        head: Hash of the last row.
+        running: Whether somebody is still writing to it, as far as one can tell.
+        orphans: Outcomes that do not count.
+    """
+
+    path: Path
+    names: Sequence[str]
+    progress: Progress
+    certificate: Certificate | None
+    settings: Sequence[Mapping[str, object]] = ()
+    origins: Sequence[str] = ()
+    runs: KnownRuns | None = None
+    scores: Scores | None = None
+    utility: Utility | None = None
+    lottery: Lottery | None = None
+    scenario: Mapping[str, Any] = field(default_factory=dict)
+    in_race: frozenset[int] = frozenset()
+    instances: Mapping[int, str] = field(default_factory=dict)
+    notes: Sequence[Noted] = ()
+    flags: Mapping[str, int] = field(default_factory=dict)
+    failures: Sequence[RunOutcome] = ()
+    rounds: int = 0
+    wall_seconds: float = 0.0
+    head: str = ""
+    running: bool = False
+    orphans: int = 0
+
+    @property
+    def leader(self) -> int:
+        """The recommended configuration; the first before anything is certified."""
+        return 0 if self.certificate is None else self.certificate.config
+
+    @property
+    def delta(self) -> float:
+        """The failure probability asked for."""
+        return 0.1 if self.certificate is None else self.certificate.delta
+
+    @property
+    def goal(self) -> float:
+        """The epsilon that was asked for last; 0 for none."""
+        goals = [note.facts.get("epsilon") for note in self.notes if note.kind == "goal"]
+        return float(str(goals[-1] if goals else self.scenario.get("goal", 0.0)))
+
+    @property
+    def label(self) -> str:
+        """A short name for legends."""
+        return self.path.stem
+
+    def ranking(self) -> IntArray:
+        """Configurations by estimate, the recommended one first."""
+        order = np.arange(len(self.names)) if self.scores is None else self.scores.ranking()
+        return np.concatenate(([self.leader], order[order != self.leader]))
+
+
+def read_story(path: str | PathLike[str]) -> Story:
+    """A campaign from its ledger, as of one moment; it may be running."""
+    with LedgerReader(path) as reader, reader.snapshot():
+        configs = reader.configs
+        outcomes = reader.outcomes()
+        runs = known_runs(outcomes, [request for request, _ in reader.in_flight()])
+        certified, notes = reader.certificates(), reader.events()
+        last = certified[-1] if certified else None
+        utility = utility_of(reader.scenario)
+        lottery = None if utility is None else lottery_of(reader.scenario, utility, len(configs))
+        delta = float(str(reader.scenario.get("delta", 0.1))) if last is None else last.certificate.delta
+        scores = None
+        if utility is not None and len(runs) and 0.0 < delta < 1.0:
+            scores = scores_of(runs, len(configs), utility, lottery, delta)
+        return Story(
+            path=Path(path),
+            names=[config.name for config in configs],
+            settings=[settings_of(config) for config in configs],
+            origins=[config.origin for config in configs],
+            progress=_progress(certified, notes),
+            certificate=None if last is None else last.certificate,
+            runs=runs,
+            scores=scores,
+            utility=utility,
+            lottery=lottery,
+            scenario=reader.scenario,
+            in_race=in_race(notes, len(configs)),
+            instances={sample.position: sample.instance for sample in reader.sample_rows()},
+            notes=notes,
+            flags=reader.flags(),
+            failures=reader.newest(_FAILURES_SHOWN, Status.FAILED),
+            rounds=0 if last is None else last.rounds,
+            wall_seconds=0.0 if last is None else last.wall_seconds,
+            head=reader.head,
+            running=reader.in_use,
+            orphans=int(outcomes["orphan"].sum()),
+        )
+
+
+def settings_of(config: ConfigRow) -> Mapping[str, object]:
+    """The parameters of a configuration; a scenario's description has them in a field of their own."""
+    inner = config.settings.get("settings")
+    return inner if isinstance(inner, Mapping) else config.settings
+
+
+def in_race(notes: Sequence[Noted], n_configs: int) -> frozenset[int]:
+    """Who may still be the best, by the notes of who left and who came back."""
+    inside = set(range(n_configs))
+    for note in notes:
+        if note.kind == "candidates":
+            inside -= set(_configs(note, "out"))
+            inside |= set(_configs(note, "back"))
+    return frozenset(inside)
+
+
+def _configs(note: Noted, field_name: str) -> list[int]:
+    found = note.facts.get(field_name)
+    return [int(each) for each in found] if isinstance(found, list) else []
+
+
+def _progress(certified: Sequence[Certified], notes: Sequence[Noted]) -> Progress:
+    held = [row.certificate for row in certified]
+    out = [
+        (float(str(note.facts.get("cpu_seconds", 0.0))), tuple(_configs(note, "out")))
+        for note in notes
+        if note.kind == "candidates" and _configs(note, "out")
+    ]
+    return Progress(
+        seconds=np.array([row.cpu_seconds for row in certified], dtype=np.float64),
+        epsilon=np.array([each.epsilon for each in held], dtype=np.float64),
+        gamma=np.array([np.nan if each.gamma is None else each.gamma for each in held], dtype=np.float64),
+        config=np.array([each.config for each in held], dtype=np.int64),
+        candidates=np.array([row.candidates for row in certified], dtype=np.int64),
+        out=out,
+    )

@@ -1,0 +1,129 @@
+"""A story from a trace file, as `captime simulate --trace` writes it: decisions and incidents, but no runs."""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.errors import MissingExtra, ScenarioError
+from captime.report.story import Progress, Story
+from captime.trace import COLUMNS
+
+_LARGEST_LINE = 1 << 20
+
+
+def is_trace(path: Path) -> bool:
+    """Whether the suffix is that of a trace."""
+    return path.suffix in _READERS
+
+
+def read_trace_story(path: Path) -> Story:
+    """The story of a simulation.
+
+    Raises:
+        ScenarioError: the file cannot be read, or is not a trace.
+    """
+    try:
+        rows = list(_READERS[path.suffix](path))
+    except OSError as error:
+        raise ScenarioError(f"the trace {path} cannot be read: {error.strerror or error}; check the name") from error
+    except (ValueError, csv.Error) as error:
+        raise _not_a_trace(path, str(error)) from None
+    if not rows:
+        raise _not_a_trace(path, "it is empty")
+    names: dict[int, str] = {}
+    for number, row in enumerate(rows, start=1):
+        missing = [name for name in (*COLUMNS, "config_name") if name not in row]
+        if missing:
+            raise _not_a_trace(path, f"row {number} has no column {missing[0]}")
+        names[_number(path, number, row, "config", int)] = str(row["config_name"])
+    return Story(
+        path=path,
+        names=[names.get(config, f"configuration {config}") for config in range(max(names) + 1)],
+        progress=_progress(path, rows),
+        certificate=None,
+        rounds=sum(row["kind"] == "decision" for row in rows),
+    )
+
+
+def _progress(path: Path, rows: list[Mapping[str, Any]]) -> Progress:
+    numbered = list(enumerate(rows, start=1))
+    decisions = [(number, row) for number, row in numbered if row["kind"] == "decision"]
+    gone: dict[float, list[int]] = {}
+    raised = []
+    for number, row in numbered:
+        seconds, config = _number(path, number, row, "seconds", float), _number(path, number, row, "config", int)
+        if row["kind"] == "eliminated":
+            gone.setdefault(seconds, []).append(config)
+        elif row["kind"] == "captime":
+            raised.append((seconds, config, _number(path, number, row, "captime", float)))
+
+    def column(name: str, kind: Callable[[Any], float]) -> list[float]:
+        return [_number(path, number, row, name, kind) for number, row in decisions]
+
+    return Progress(
+        seconds=np.array(column("seconds", float)),
+        epsilon=np.array(column("epsilon", float)),
+        gamma=np.full(len(decisions), np.nan),
+        config=np.array(column("config", int), dtype=np.int64),
+        candidates=np.array(column("candidates", int), dtype=np.int64),
+        out=[(seconds, tuple(configs)) for seconds, configs in sorted(gone.items())],
+        raised=raised,
+    )
+
+
+def _number(path: Path, number: int, row: Mapping[str, Any], name: str, kind: Callable[[Any], Any]) -> Any:
+    try:
+        value = kind(row[name])
+    except (TypeError, ValueError):
+        raise _not_a_trace(path, f"row {number}: its {name} is {row[name]!r}, expected a number") from None
+    if isinstance(value, float) and math.isnan(value):
+        raise _not_a_trace(path, f"row {number}: its {name} is not a number")
+    return value
+
+
+def _not_a_trace(path: Path, why: str) -> ScenarioError:
+    return ScenarioError(
+        f"{path} is not a trace: {why}. Traces are written by `captime simulate --trace`; a ledger is a file of its own"
+    )
+
+
+def _read_json_lines(path: Path) -> Iterable[Mapping[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if len(line) > _LARGEST_LINE:
+                raise ValueError("a line is longer than any trace's")
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError(  # noqa: TRY004 (the file is wrong, not the type of an argument)
+                    f"a line holds {type(row).__name__}, expected an object"
+                )
+            yield row
+
+
+def _read_csv(path: Path) -> Iterable[Mapping[str, Any]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _read_parquet(path: Path) -> Iterable[Mapping[str, Any]]:
+    try:
+        from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415 (optional)
+    except ImportError:
+        raise MissingExtra("reading Parquet", "parquet") from None
+    try:
+        rows: list[Mapping[str, Any]] = parquet.read_table(path).to_pylist()
+    except ArrowInvalid as error:
+        raise ValueError(str(error)) from None
+    return rows
+
+
+_READERS: dict[str, Callable[[Path], Iterable[Mapping[str, Any]]]] = {
+    ".jsonl": _read_json_lines,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+}

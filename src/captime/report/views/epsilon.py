@@ -1,0 +1,101 @@
+"""How sure, when? Certified epsilon against CPU time, for one or several campaigns."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Rule
+from captime.report.numbers.certified import Certified, certified
+from captime.report.story import Story
+from captime.report.views.view import Table, View, as_numbers
+from captime.report.words import printable
+from captime.utilities.durations import duration_text
+
+_CAPTION = (
+    "Every point of the staircase is a certificate that was valid at that moment: with probability at least 1 - delta "
+    "none of them was ever wrong. Small marks: configurations that left the race just then."
+)
+_MOST_MARKS = 150
+
+
+def epsilon_view(stories: Sequence[Story]) -> View | None:
+    """The staircase of each campaign."""
+    told = [(story, certified(story)) for story in stories]
+    told = [(story, steps) for story, steps in told if len(steps.seconds)]
+    if not told:
+        return None
+    marks: list[Mark] = []
+    goals = {story.goal for story, _ in told if story.goal > 0.0}
+    marks += [Rule(goal, "y", f"asked for: {goal:g}") for goal in sorted(goals)]
+    for place, (story, steps) in enumerate(told):
+        marks += _staircase(story, steps, f"c{place % 7}", several=len(told) > 1)
+    first = min(_start(steps) for _, steps in told)
+    last = max(float(steps.seconds[-1]) for _, steps in told)
+    chart = Chart(
+        "certified epsilon against CPU time",
+        Axis("CPU time spent (logarithmic)", first, max(last * 1.05, first * 2.0), "time"),
+        Axis("certified epsilon", 0.0, 1.0),
+        marks,
+        name="epsilon",
+    )
+    story, steps = told[0]
+    table = Table(
+        ("cpu_seconds", "epsilon", "gamma", "configuration", "candidates"),
+        [
+            (seconds, epsilon, None if np.isnan(gamma) else gamma, story.names[config], candidates)
+            for seconds, epsilon, gamma, config, candidates in zip(
+                steps.seconds.tolist(),
+                steps.epsilon.tolist(),
+                steps.gamma.tolist(),
+                steps.config.tolist(),
+                steps.candidates.tolist(),
+                strict=True,
+            )
+        ],
+    )
+    numbers = {"campaigns": [{"name": story.label, **_dictionary(steps)} for story, steps in told]}
+    return View("epsilon", "How sure, when?", _CAPTION, [chart], table, numbers=numbers)
+
+
+def _dictionary(steps: Certified) -> dict[str, object]:
+    found = as_numbers(steps)
+    return found if isinstance(found, dict) else {}
+
+
+def _start(steps: Certified) -> float:
+    """Where the axis begins: before the first certificate that says something, but not at the dawn of time."""
+    told = steps.seconds[steps.epsilon < 1.0]
+    last = float(steps.seconds[-1])
+    return max(float(told[0] if len(told) else last) / 3.0, last * 1e-4, 1e-6)
+
+
+def _staircase(story: Story, steps: Certified, color: str, *, several: bool) -> list[Mark]:
+    seconds = np.maximum(steps.seconds, _start(steps))
+    label = story.label if several else "epsilon"
+    tips = [
+        f"epsilon {epsilon:.4f} after {duration_text(spent)}\n{printable(story.names[config])} leads, {left:,} left"
+        for spent, epsilon, config, left in zip(
+            steps.seconds.tolist(),
+            steps.epsilon.tolist(),
+            steps.config.tolist(),
+            steps.candidates.tolist(),
+            strict=True,
+        )
+    ]
+    marks: list[Mark] = [Line(seconds, steps.epsilon, color, label, step=True, tips=tips)]
+    if np.isfinite(steps.gamma).any() and not several:
+        marks.append(Line(seconds, steps.gamma, "c1", "gamma", step=True, dashed=True))
+    if steps.out:
+        # Many marks are thinned; the table of configurations has every one.
+        shown = list(steps.out)[:: -(-len(steps.out) // _MOST_MARKS)]
+        at: FloatArray = np.array([max(moment, _start(steps)) for moment, _ in shown])
+        words = [f"{_some(story, who)} out after {duration_text(moment)}" for moment, who in shown]
+        height = steps.epsilon_at(np.array([moment for moment, _ in shown]))
+        marks.append(Points(at, height, color, "" if several else "left the race", "up", 3.2, words))
+    return marks
+
+
+def _some(story: Story, who: tuple[int, ...]) -> str:
+    named = ", ".join(printable(story.names[config]) for config in who[:4])
+    return named + (f" and {len(who) - 4} more" if len(who) > 4 else "")

@@ -1,0 +1,92 @@
+"""What became of the runs? Configuration by stream position, with colours for how each ended."""
+
+import numpy as np
+
+from captime.report.charts.chart import Axis, Cells, Chart, Color, Mark, Points
+from captime.report.known_runs import KINDS
+from captime.report.numbers.heat import Heat, heat
+from captime.report.story import Story
+from captime.report.views.view import Table, View, as_numbers
+from captime.report.words import printable
+
+_ROWS = 80
+_NAMED = 40
+_COLORS: tuple[Color, ...] = ("good", "cut", "bad", "stopped", "open")
+
+
+def heat_view(story: Story) -> View | None:
+    """The leading configurations, best first; all positions, joined to stretches where there are many."""
+    grid = heat(story, story.ranking()[:_ROWS].tolist())
+    if grid is None:
+        return None
+    n_rows, n_columns = grid.kind.shape
+    named = [printable(story.names[config]) for config in grid.config.tolist()]
+    columns = [_column(story, grid, column) for column in range(n_columns)]
+    ticks = [(place + 0.5, name) for place, name in enumerate(named)] if n_rows <= _NAMED else []
+    length = int(grid.first[-1])
+    marks: list[Mark] = [
+        Cells(grid.kind, list(zip(_COLORS, KINDS, strict=True)), named, columns),
+        *(_legend(color, kind) for color, kind in zip(_COLORS, KINDS, strict=True)),
+    ]
+    chart = Chart(
+        "runs by configuration and stream position",
+        Axis("position in the stream of instances", 0.0, float(max(1, length))),
+        Axis("" if ticks else "configurations, best first", float(n_rows), 0.0, ticks=ticks),
+        marks,
+        height=84.0 + max(160.0, min(16.0, 560.0 / n_rows) * n_rows),
+        name="heat",
+    )
+    per_cell = int(grid.first[1] - grid.first[0])
+    joined = (
+        ""
+        if per_cell == 1
+        else (f" A cell stands for {per_cell:,} positions and shows what most runs came to, but any failure shows.")
+    )
+    left_out = len(story.names) - n_rows
+    rest = f" {left_out:,} more configurations are not shown." if left_out > 0 else ""
+    caption = (
+        "Rows: configurations, the recommended one on top. White: never run there, because it was not needed."
+        + joined
+        + rest
+    )
+    numbers = {"heat": as_numbers(grid), "kinds": list(KINDS)}
+    return View("heat", "What became of the runs?", caption, [chart], _failures(story), numbers=numbers)
+
+
+def _legend(color: Color, kind: str) -> Points:
+    """An entry in the legend without a mark in the chart."""
+    return Points(np.empty(0), np.empty(0), color, kind)
+
+
+def _column(story: Story, grid: Heat, column: int) -> str:
+    first, last = int(grid.first[column]), int(grid.first[column + 1]) - 1
+    if first >= last:
+        return f"position {first}: {printable(story.instances.get(first, ''))}"
+    return f"positions {first:,} to {last:,}"
+
+
+def _failures(story: Story) -> Table | None:
+    """The last runs that failed, with their last words."""
+    if not story.failures:
+        return None
+    rows = []
+    for outcome in story.failures:
+        measured, request = outcome.measured, outcome.request
+        words = outcome.detail
+        if measured is not None:
+            said = measured.stderr_tail or measured.stdout_tail
+            words = f"{words} {said.decode('utf-8', 'backslashreplace')}".strip()
+        rows.append(
+            (
+                story.names[request.config],
+                story.instances.get(request.instance, ""),
+                outcome.status.value if outcome.verdict is None else outcome.verdict.value,
+                outcome.runtime,
+                "" if measured is None else measured.host,
+                ""
+                if measured is None or measured.answer is None
+                else measured.answer.decode("utf-8", "backslashreplace"),
+                words[-300:],
+            )
+        )
+    return Table(("configuration", "instance", "verdict", "seconds", "host", "answer", "last_words"), rows)

@@ -1,0 +1,136 @@
+"""Where did the time go? CPU time of every configuration against its utility, and captimes over the campaign."""
+
+import numpy as np
+
+from captime.report.charts.chart import Axis, Chart, Line, Mark, Points
+from captime.report.known_runs import ANSWERED, CUT, FAILED
+from captime.report.numbers.spending import Captimes, captimes, spending
+from captime.report.story import Story
+from captime.report.views.view import Table, View, as_numbers
+from captime.report.words import cpu_time, printable
+from captime.utilities.durations import duration_text
+
+_LADDERS = 7
+
+
+def spending_view(story: Story) -> View | None:
+    """One mark per configuration."""
+    paid, scores = spending(story), story.scores
+    if paid is None or scores is None or not paid.seconds.any():
+        return None
+    ran = np.flatnonzero(paid.seconds > 0.0)
+    x = np.nan_to_num(scores.estimate, nan=0.0)
+    size = 3.0 + 7.0 * np.sqrt(paid.runs / max(1, int(paid.runs.max())))
+    marks: list[Mark] = []
+    groups = (
+        ("out of the race", "faint", [c for c in ran.tolist() if c not in story.in_race and c != story.leader]),
+        ("in the race", "c0", [c for c in ran.tolist() if c in story.in_race and c != story.leader]),
+        ("recommended", "c1", [story.leader] if paid.seconds[story.leader] > 0.0 else []),
+    )
+    for label, color, who in groups:
+        # Marks of about the same size are drawn together.
+        for number, step in enumerate(sorted({round(float(size[each])) for each in who})):
+            same = [each for each in who if round(float(size[each])) == step]
+            tips = [
+                f"{printable(story.names[each])}\n{cpu_time(float(paid.seconds[each]))}, {int(paid.runs[each]):,} runs, "
+                f"utility about {x[each]:.3f}"
+                for each in same
+            ]
+            shown = "" if number else label
+            marks.append(Points(x[same], paid.seconds[same], color, shown, "circle", float(step), tips))
+    low, high = float(paid.seconds[ran].min()), float(paid.seconds[ran].max())
+    chart = Chart(
+        "CPU time per configuration",
+        Axis("estimated utility", max(0.0, float(x[ran].min()) - 0.05), min(1.0, float(x[ran].max()) + 0.05)),
+        Axis("CPU time (logarithmic)", low / 1.5, max(high * 1.5, low * 4.0), "time"),
+        marks,
+        name="spending",
+    )
+    whole = float(paid.seconds.sum())
+    share = float(paid.seconds[story.leader]) / whole
+    caption = (
+        f"{cpu_time(whole)} in {int(paid.attempts.sum()):,} executions, {share:.0%} of it on the recommended "
+        "configuration. Larger marks: more runs. Time well spent is on the right: whoever is clearly worse should be "
+        "cheap to rule out."
+    )
+    rows = [
+        (
+            story.names[each],
+            float(paid.seconds[each]),
+            int(paid.runs[each]),
+            int(paid.attempts[each]),
+            *(int(paid.kinds[each, kind]) for kind in (ANSWERED, CUT, FAILED)),
+        )
+        for each in np.argsort(-paid.seconds, kind="stable").tolist()
+    ]
+    table = Table(("configuration", "cpu_seconds", "runs", "executions", "answered", "cut", "failed"), rows)
+    return View("spending", "Where did the time go?", caption, [chart], table, numbers={"spending": as_numbers(paid)})
+
+
+def captimes_view(story: Story) -> View | None:
+    """Captimes over the campaign."""
+    known = captimes(story)
+    if known is None:
+        return None
+    marks = _by_configuration(story, known) if known.steps else _by_stretch(known)
+    heights = [value for mark in marks if isinstance(mark, Line) for value in mark.y.tolist()]
+    ends = [value for mark in marks if isinstance(mark, Line) for value in mark.x.tolist()]
+    chart = Chart(
+        "captimes over the campaign",
+        Axis("CPU time spent", 0.0, max(ends), ticks=_clock_ticks(max(ends))),
+        Axis("captime (logarithmic)", min(heights) / 1.5, max(heights) * 1.5, "time"),
+        marks,
+        height=280.0,
+        name="captimes",
+    )
+    how = (
+        "Captimes rise step by step, for those who need it: one staircase per configuration."
+        if known.steps
+        else "Captimes were drawn by chance from the utility itself, before the runs: median and longest of each stretch."
+    )
+    table = Table(
+        ("cpu_seconds", "configuration", "captime"),
+        [(seconds, story.names[config], captime) for seconds, config, captime in known.steps],
+    )
+    if not known.steps:
+        columns = (known.seconds.tolist(), known.median.tolist(), known.longest.tolist())
+        table = Table(("cpu_seconds", "median_captime", "longest_captime"), list(zip(*columns, strict=True)))
+    caption = f"How long runs were allowed to take. {how}"
+    return View(
+        "captimes", "How long may a run take?", caption, [chart], table, numbers={"captimes": as_numbers(known)}
+    )
+
+
+def _by_configuration(story: Story, known: Captimes) -> list[Mark]:
+    end = max([seconds for seconds, _, _ in known.steps] + story.progress.seconds.tolist())
+    marks: list[Mark] = []
+    ranking = story.ranking().tolist()
+    stepped = {config for _, config, _ in known.steps}
+    order = [config for config in ranking if config in stepped] or sorted(stepped)
+    for place, config in reversed(list(enumerate(order))):
+        own = [(seconds, captime) for seconds, who, captime in known.steps if who == config]
+        x = np.array([seconds for seconds, _ in own] + [end])
+        y = np.array([captime for _, captime in own] + [own[-1][1]])
+        leading = place < _LADDERS
+        name = printable(story.names[config])
+        color = f"c{place}" if leading else "faint"
+        marks.append(
+            Line(x, y, color, name if leading else "others", step=True, width=1.6 if leading else 0.7, tip=name)
+        )
+    return marks
+
+
+def _by_stretch(known: Captimes) -> list[Mark]:
+    return [
+        Line(known.seconds, known.longest, "c1", "longest", step=True),
+        Line(known.seconds, known.median, "c0", "median", step=True),
+    ]
+
+
+def _clock_ticks(last: float) -> list[tuple[float, str]]:
+    """Five round moments of a linear time axis."""
+    unit = next((size for size in (86400.0, 3600.0, 60.0, 1.0, 1e-3) if last >= 2.0 * size), 1e-6)
+    rough = last / unit / 5.0
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(float(size * power) for size in (1.0, 2.0, 5.0, 10.0) if size * power >= rough) * unit
+    return [(number * step, duration_text(number * step)) for number in range(int(last / step) + 1)]
