@@ -1,4 +1,4 @@
-"""COUP+ on a pool that grows: [COUP+] with its rule for adding configurations, for comparison with captime's own pool."""
+"""COUP+ on a pool that grows: [COUP+] with its rule for adding configurations, to compare captime's own pool with."""
 
 import math
 from dataclasses import dataclass, field, replace

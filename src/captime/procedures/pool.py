@@ -120,10 +120,14 @@ class Pool:
 
     @property
     def candidates(self) -> BoolArray:
-        """Who is not yet cleared at the epsilon asked for, and the leader; an entry for each that exists."""
+        """Who is not yet cleared at the epsilon asked for, and the leader; an entry for each that exists.
+
+        Pilots are always finished: later newcomers are ranked by them.
+        """
         known: BoolArray = np.zeros(max(self.problem.n_configs, self._asked_for), dtype=np.bool_)
         rivals = self._epsilons() > self.problem.epsilon
         rivals[self.leader] = True
+        rivals[self._in_pilot()] = True
         known[: self.size] = rivals[: len(known)]
         return known
 
@@ -148,13 +152,16 @@ class Pool:
         late = self.terms.origin(self.size) == "model" and self._frontier() + 2 * self._pilot > self._available
         return self.terms.room(self.size) and not late
 
+    def _in_pilot(self) -> list[int]:
+        """Newcomers whose pilot scores are not all known."""
+        return [config for config in range(self.size) if self._board.known(config) < self._pilot]
+
     def _newcomers_turn(self) -> bool:
         """Spend on newcomers in proportion to what is at stake outside the pool; see pool_growth.py."""
         gamma = self.gammas.after(self.shares.draws)
         if self._gamma > 0.0 and gamma <= self._gamma:
             return False
-        fresh = sum(self._board.known(config) < self._pilot for config in range(self.size))
-        if fresh >= max(1, self._slots // self._pilot):
+        if len(self._in_pilot()) >= max(1, self._slots // self._pilot):
             return False
         if not len(self._rivals()):
             return True
@@ -170,7 +177,7 @@ class Pool:
         """The next runs: newcomers' first, then leader and most promising rivals."""
         if self.finished() is not None:
             return no_targets()
-        self._slots = max(1, slots)
+        self._slots = max(self._slots, slots)
         wanted = self._wanted(slots)
         config = np.array([config for config, _ in wanted], dtype=np.int64)
         n = np.array([n for _, n in wanted], dtype=np.int64)
@@ -193,6 +200,8 @@ class Pool:
         uncleared = len(rivals)
         rivals = rivals[self._ordered[rivals] < self._available]
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
+        if not uncleared and self._in_pilot():
+            return []  # somebody will come when these have shown what they can do
         idle = rivals[~self._busy[rivals]]
         leader_waits = not self._busy[self.leader] and self._ordered[self.leader] < self._available
         alone = self._leader_pays(uncleared) or self._alone_pays() or not len(rivals)
@@ -348,7 +357,8 @@ class Pool:
         gamma = np.array([self.gammas.after(draws) for draws in self._draws.tolist()])
         # Utilities are at most 1, so a lower bound close to it speaks about everyone, drawn or not.
         anyone = max(0.0, 1.0 - float(self.lower[self.leader]))
-        epsilon, gamma = np.append(epsilon, anyone), np.append(gamma, 0.0)
+        if anyone <= max(self.problem.epsilon, float(epsilon[-1])):
+            epsilon, gamma = np.append(epsilon, anyone), np.append(gamma, 0.0)
         worth = np.where(gamma < 1.0, self._distance(epsilon, gamma), np.inf)
         place = int(np.flatnonzero(worth == worth.min())[-1])
         if self._best is not None and self._best.gamma is not None:

@@ -13,6 +13,7 @@ _STOPPED = {
     "epsilon": "it reached the epsilon asked for",
     "single": "only one candidate was left",
     "instances": "the instances are used up",
+    "configurations": "there are no more configurations to draw",
     "budget": "the CPU budget is spent",
     "deadline": "its wall-clock time is over",
     "interrupted": "it was interrupted",

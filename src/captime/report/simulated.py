@@ -11,6 +11,7 @@ _STOPPED = {
     "epsilon": "it reached the epsilon asked for",
     "single": "only one candidate was left",
     "instances": "the recorded data are used up",
+    "configurations": "there are no more configurations to draw",
     "budget": "the CPU budget is spent",
     "interrupted": "it was interrupted",
     "done": "it had done all it wanted to do",

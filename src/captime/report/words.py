@@ -40,7 +40,9 @@ def statement(account: Account) -> str:
     if held.epsilon >= 1.0:
         return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} configurations."
     whom = f"the best of these {held.n_configs} configurations"
-    if held.gamma is not None:
+    if held.gamma == 0.0:
+        whom = "the best there can be, in this space or any other"
+    elif held.gamma is not None:
         whom = (
             f"the best of the space these {held.n_configs} configurations were drawn from, its luckiest "
             f"{rounded_up(100 * held.gamma, 1)} % left out"
