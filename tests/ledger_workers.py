@@ -66,6 +66,7 @@ def work(path: str, until: int, acknowledge: Connection, crash_at: str, file_lim
     place = Path(path)
     try:
         with Ledger.open(place) if place.exists() else create(place) as ledger:
+            acknowledge.send("open")
             carry_on(ledger, until, acknowledge.send)
         acknowledge.send("finished")
     except StorageTrouble as trouble:

@@ -8,6 +8,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from typing import Self
 from captime.certificate import Certificate
 from captime.errors import InvariantViolated
 from captime.ledger.chain import Row
-from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, writer
+from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, reader, writer
 from captime.ledger.encoding import (
     ask_values,
     certificate_values,
@@ -32,15 +33,15 @@ from captime.ledger.encoding import (
     to_json,
 )
 from captime.ledger.making import check_numbers, make_ledger
-from captime.ledger.ownership import WriteLock, check_owner
+from captime.ledger.ownership import Mark, WriteLock, check_owner
 from captime.ledger.places import check_place, check_writable
 from captime.ledger.queries import IN_FLIGHT, campaign_row
 from captime.ledger.replaying import events
 from captime.ledger.rows import ConfigRow, Event, SampleRow
 from captime.ledger.schema import ASK, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START
 from captime.ledger.transaction import Pen, Step, Transaction, last_owner
-from captime.ledger.trouble import told_in_our_words
-from captime.ledger.walking import check_end, is_log_missing
+from captime.ledger.trouble import as_written, told_in_our_words
+from captime.ledger.walking import check_end, is_log_missing, tail
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 
@@ -127,14 +128,10 @@ class Ledger:
 
     @classmethod
     def _opened(cls, path: Path, lock: WriteLock, *, take_over: bool, network: bool, patience: float) -> Self:
-        check_is_ledger_file(path)
-        log_missing = is_log_missing(path)
+        campaign = _looked_at(path, lock, patience)
         with told_in_our_words(path, "opening it"):
             connection = writer(path, network=network, patience=patience)
             try:
-                check_schema(connection, path)
-                campaign = campaign_row(connection, path)
-                check_end(connection, path, campaign[1], log_missing=log_missing)
                 pen = Pen(path, connection, lock, campaign[1])
                 last = last_owner(connection)
                 if last is not None and not _closed_since(pen, last[2]):
@@ -280,6 +277,23 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:
+    """The campaign of a ledger that is whole at its end; from now on its lock file remembers that end.
+
+    Only then may the file be told that it is in use: whoever finds it so, and without a log, asks the lock file.
+    """
+    check_is_ledger_file(path)
+    log_missing = is_log_missing(path)
+    with closing(reader(path, patience)) as connection, told_in_our_words(path, "looking at it"):
+        check_schema(connection, path)
+        campaign = campaign_row(connection, path)
+        check_end(connection, path, campaign[1], log_missing=log_missing)
+        with as_written(path):
+            sequence, head = tail(connection)
+    lock.mark(Mark(campaign[1], sequence, head.hex()))
+    return campaign
 
 
 def _sign(pen: Pen, lock: WriteLock, epoch: int) -> None:

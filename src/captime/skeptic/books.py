@@ -159,7 +159,7 @@ class Books:
             _doubt(sequence, f"is the outcome of a run that was not started: {config} on {position}, attempt {attempt}")
         counts = attempt == run.attempt and run.flying
         if counts == bool(orphan):
-            _doubt(sequence, "counts, although another attempt should" if counts else "does not count, and should")
+            _doubt(sequence, "is set aside, but it is the attempt that counts" if counts else "counts, and must not")
         self.cost += cost
         if not counts:
             self.orphans += 1
