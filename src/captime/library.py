@@ -93,8 +93,7 @@ def configure(
     parts = scenario_of(document, folder, function=function, values=values).build()
     path = Path(mkdtemp(prefix="captime-")) / "campaign.ledger" if ledger is None else Path(ledger)
     question = question_of(parts)
-    names = [config.name for config in question.configs]
-    with campaign_view(names, epsilon, "captime.configure", quiet=not progress) as view:
+    with campaign_view(question.names, epsilon, "captime.configure", quiet=not progress) as view:
         return run_campaign(question, path, manner_of(parts), observer=view, interrupted=interrupted)
 
 

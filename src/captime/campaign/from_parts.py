@@ -24,6 +24,7 @@ def question_of(parts: Parts) -> Question:
         epsilon=problem.epsilon,
         procedure=parts.procedure_name,
         options=parts.options,
+        proposer=parts.proposer,
         seed=problem.seed,
         captime_first=problem.captime_first,
         ceiling=problem.captime_limit,

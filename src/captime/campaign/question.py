@@ -1,19 +1,48 @@
 """What a campaign is asked: a program, instances, configurations, and what an answer is worth."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 import numpy as np
 
 from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.procedures.options import build_procedure
-from captime.procedures.pool_terms import PoolTerms
 from captime.programs.answers import TOLERANCE
 from captime.programs.protocol import GrowingProgram
+from captime.scenario.pools import pool_terms_of
 from captime.spaces import Proposer
 from captime.streams.protocol import InstanceStream
 from captime.utilities import Utility
+
+
+class Names(Sequence[str]):
+    """The names of configurations, read off a list that may grow.
+
+    Args:
+        configs: The list.
+    """
+
+    def __init__(self, configs: Sequence[ConfigRow]) -> None:
+        self._configs = configs
+
+    def __len__(self) -> int:
+        return len(self._configs)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [config.name for config in self._configs[index]]
+        return self._configs[index].name
+
+    def __iter__(self) -> Iterator[str]:
+        return (config.name for config in self._configs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +85,11 @@ class Question:
     maker: Callable[[Problem], Procedure] | None = None
     identity: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the configurations, by index; who joins later is in it too."""
+        return Names(self.configs)
+
     def with_goal(self, epsilon: float | None) -> "Question":
         """The same question, asked more or less precisely."""
         return self if epsilon is None else replace(self, epsilon=epsilon)
@@ -71,7 +105,7 @@ class Question:
             captime_limit=self.ceiling,
             n_instances=self.stream.length,
             seed=self.seed,
-            pool=None if self.proposer is None else pool_terms(self.proposer),
+            pool=None if self.proposer is None else pool_terms_of(self.proposer),
         )
 
     def build(self) -> Procedure:
@@ -79,8 +113,3 @@ class Question:
         if self.maker is not None:
             return self.maker(self.problem())
         return build_procedure(self.procedure, PROCEDURES, self.problem(), self.options)
-
-
-def pool_terms(proposer: Proposer) -> PoolTerms:
-    """Who comes when, as procedures have to know it; the proposer keeps to the same order."""
-    return PoolTerms(proposer.n_listed, model=proposer.model, draws_first=proposer.draws_first)

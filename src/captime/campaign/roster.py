@@ -13,6 +13,7 @@ from captime.procedures.around import AroundProcedure
 from captime.procedures.protocol import Procedure
 from captime.programs.configurations import Configuration
 from captime.programs.protocol import GrowingProgram
+from captime.scenario.pools import name_of
 from captime.spaces import Known, Proposer
 from captime.targets import Targets
 
@@ -54,7 +55,7 @@ class Roster:
                 row = self._recorded[index]
             else:
                 origin = self._proposer.origin(index)
-                row = ConfigRow(index, f"{origin}-{index}" if index else origin, {"settings": settings}, origin)
+                row = ConfigRow(index, name_of(self._proposer, index), {"settings": settings}, origin)
                 self._write([row])
             self.rows.append(row)
             self._program.extend([configuration_of(row)])

@@ -100,10 +100,9 @@ def demo_command(
 def _run(path: Path) -> CampaignResult:
     parts = load_scenario(path).build()
     question = question_of(parts)
-    names = [config.name for config in question.configs]
     with (
         asking_to_stop() as asked,
-        campaign_view(names, question.epsilon, "captime demo", quiet=False) as view,
+        campaign_view(question.names, question.epsilon, "captime demo", quiet=False) as view,
     ):
         return run_campaign(question, parts.ledger, manner_of(parts), observer=view, interrupted=asked)
 

@@ -47,11 +47,10 @@ def measure_command(
     question = question_of(parts)
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
-    names = [config.name for config in question.configs]
     path = ledger or out.with_suffix(".ledger")
     with (
         asking_to_stop() as asked,
-        campaign_view(names, 0.0, f"captime measure {scenario.name}", quiet=quiet or as_json_object) as view,
+        campaign_view(question.names, 0.0, f"captime measure {scenario.name}", quiet=quiet or as_json_object) as view,
     ):
         result = measure(
             question, path, captime=seconds, instances=instances, manner=manner, observer=view, interrupted=asked

@@ -44,10 +44,11 @@ def run_command(
     parts = load_scenario(scenario).build()
     question = question_of(parts).with_goal(epsilon)
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
-    names = [config.name for config in question.configs]
     with (
         asking_to_stop() as asked,
-        campaign_view(names, question.epsilon, f"captime run {scenario.name}", quiet=quiet or as_json_object) as view,
+        campaign_view(
+            question.names, question.epsilon, f"captime run {scenario.name}", quiet=quiet or as_json_object
+        ) as view,
     ):
         result = run_campaign(
             question,

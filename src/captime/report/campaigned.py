@@ -9,7 +9,7 @@ from captime.report.machine import certificate_json
 from captime.report.words import cpu_time
 from captime.utilities.durations import duration_text
 
-_STOPPED = {
+STOPPED = {
     "epsilon": "it reached the epsilon asked for",
     "single": "only one candidate was left",
     "instances": "the instances are used up",
@@ -19,6 +19,7 @@ _STOPPED = {
     "interrupted": "it was interrupted",
     "idle": "there was nothing left to run",
 }
+"""Why a campaign ended, by the word that its ledger has for it."""
 _SUCCESS = ("answered", "capped")
 
 
@@ -34,7 +35,7 @@ def account_of_campaign(result: CampaignResult) -> Account:
         )
     return Account(
         certificate=result.certificate,
-        names=[config.name for config in result.question.configs],
+        names=result.question.names,
         utility=str(result.question.utility),
         procedure=result.question.procedure,
         options=result.question.options,
@@ -43,7 +44,7 @@ def account_of_campaign(result: CampaignResult) -> Account:
         runs=runs,
         cost=f"{cpu_time(result.cpu_seconds)}, {runs:,} runs, {duration_text(outcome.wall_seconds)} on the clock",
         left=len(outcome.candidates),
-        stopped=_STOPPED[outcome.stopped],
+        stopped=STOPPED[outcome.stopped],
         rests_on=assumptions(result),
         first_lines=first_lines,
         more=[("runs", verdicts(result)), ("ledger", f"{result.ledger} (head {result.head[:12]})")],
@@ -97,7 +98,7 @@ def assumptions(result: CampaignResult) -> list[str]:
 def campaign_json(result: CampaignResult) -> dict[str, object]:
     """Everything a program could want to know; the keys of a simulation, and those that only real runs have."""
     question, outcome, held = result.question, result.outcome, result.certificate
-    names = [config.name for config in question.configs]
+    names = question.names
     return {
         "certificate": certificate_json(held, names),
         "procedure": question.procedure,

@@ -86,6 +86,9 @@ class Stop(Section):
     """When to stop; whichever comes first."""
 
     epsilon: float = Field(default=0.1, ge=0, lt=1, description="The goal: within this of the best.")
+    gamma: float | None = Field(
+        default=None, ge=0, lt=1, description="On a space, the other goal: the share of luckiest that may be missed."
+    )
     cpu: Duration | None = Field(default=None, gt=0, description="CPU time of the whole campaign.")
     wall: Duration | None = Field(default=None, gt=0, description="Wall-clock time from now.")
     until: Moment | None = Field(default=None, description="A time of day.")
@@ -97,7 +100,7 @@ class Wishes(Section):
     utility: str = Field(description="What an answer is worth.")
     delta: float = Field(default=0.1, gt=0, lt=1, description="Allowed probability of a wrong certificate.")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Key of everything that is drawn at random.")
-    procedure: str = Field(default="race", description="Who decides what to run next.")
+    procedure: str | None = Field(default=None, description="Who decides what to run next.")
     options: dict[str, Any] = Field(default={}, description="Options of the procedure.")
     captime_first: Duration = Field(
         default=1.0, gt=0, description="The captime everyone starts with, where captimes rise."
@@ -111,6 +114,7 @@ class Wishes(Section):
     )
     ledger: str | None = Field(default=None, description="The file in which every run is recorded.")
     target: Target = Field(description="The program.")
-    configurations: dict[str, Any] | list[dict[str, Any]] = Field(description="The candidates.")
+    configurations: dict[str, Any] | list[dict[str, Any]] | None = Field(default=None, description="The candidates.")
+    space: dict[str, Any] | None = Field(default=None, description="A parameter space, in place of listed candidates.")
     instances: Instances = Field(description="What is to be solved.")
     stop: Stop = Field(default_factory=Stop, description="When to stop.")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from captime.ledger.rows import ConfigRow
 from captime.procedures import Problem
 from captime.programs import CommandProgram, Configuration, FunctionProgram
+from captime.spaces import Proposer
 from captime.streams import FiniteStream, GeneratedStream
 from captime.utilities import Utility
 
@@ -42,6 +43,7 @@ class Parts:
         utility: What an answer is worth.
         procedure_name: Who decides.
         options: Its options.
+        proposer: Who makes the configurations of a space; None if they are listed.
         check_repeatability: Whether the user left open if the program repeats itself given its seed, so that a
             procedure which repeats runs has to try first.
         compare_answers: Whether contradicting answers end all claims.
@@ -65,6 +67,7 @@ class Parts:
     utility: Utility
     procedure_name: str
     options: dict[str, Any]
+    proposer: Proposer | None
     check_repeatability: bool
     compare_answers: bool
     tolerance: float

@@ -15,6 +15,7 @@ from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
 from captime.programs.hints import did_you_mean
+from captime.programs.settings import Worded
 from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
 from captime.scenario.identity import scenario_hash
@@ -22,7 +23,9 @@ from captime.scenario.instances import stream_of
 from captime.scenario.machine import allowed_cores
 from captime.scenario.models import Wishes
 from captime.scenario.parts import Parts, StopWishes
+from captime.scenario.pools import canonical, check_command, listed_of, origin_of, pool_terms_of, proposer_for, words_of
 from captime.scenario.targets import conditions_of, program_of
+from captime.spaces import Proposer
 from captime.streams import FiniteStream, GeneratedStream
 from captime.utilities import Utility, parse_utility
 
@@ -63,8 +66,42 @@ class Scenario:
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
-        """The candidates, in the order of the file."""
-        return tuple(configurations_of(self.wishes.configurations, self.folder, self.place))
+        """The candidates, in the order of the file; on a space those that are there from the start."""
+        listed = self.wishes.configurations
+        if self.proposer is not None:
+            if listed is not None:
+                raise ScenarioError(
+                    f"{self.place('configurations')} stands beside [space]; candidates are listed or drawn from a "
+                    "space, not both. Settings to be tried first are favourites of the space"
+                )
+            return listed_of(self.proposer)
+        if listed is None:
+            raise ScenarioError(
+                f"{self.place('configurations')} is missing; name the candidates there, such as default = {{ restarts "
+                "= 100 }}, or describe a parameter space in [space]"
+            )
+        return tuple(configurations_of(listed, self.folder, self.place))
+
+    @cached_property
+    def proposer(self) -> Proposer | None:
+        """Who makes the configurations of the space; None if the candidates are listed."""
+        section = self.wishes.space
+        return None if section is None else proposer_for(section, self.wishes.seed, self.place, self.folder)
+
+    @property
+    def procedure(self) -> str:
+        """Who decides: the race, and on a space the race over a pool that grows."""
+        return self.wishes.procedure or ("race" if self.proposer is None else "pool")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the procedure; the goal for gamma is one of them."""
+        gamma = self.wishes.stop.gamma
+        if gamma is None:
+            return dict(self.wishes.options)
+        if self.proposer is None:
+            raise ScenarioError(f"{self.place('stop', 'gamma')} means nothing without a [space]; leave it out")
+        return {"gamma": gamma, **self.wishes.options}
 
     @cached_property
     def stream(self) -> FiniteStream | GeneratedStream:
@@ -85,9 +122,20 @@ class Scenario:
     def program(self) -> CommandProgram | FunctionProgram:
         """The program, its files found and hashed."""
         stream, configurations = self.stream, self.configurations
+        worded: Worded | None = None
+        if self.proposer is not None:
+            check_command(self.wishes.target.command, self.proposer.space, self.place)
+            if self.wishes.target.wrapper is None and self.wishes.target.settings_style is None:
+                worded = words_of(self.proposer.space)
         with self.place.naming():
             return program_of(
-                self.wishes.target, stream, configurations, self.folder, self.place, function=self.function
+                self.wishes.target,
+                stream,
+                configurations,
+                self.folder,
+                self.place,
+                function=self.function,
+                settings=worded,
             )
 
     @property
@@ -109,6 +157,7 @@ class Scenario:
             captime_limit=inf if wishes.target.ceiling is None else wishes.target.ceiling,
             n_instances=self.stream.length,
             seed=wishes.seed,
+            pool=None if self.proposer is None else pool_terms_of(self.proposer),
         )
 
     @property
@@ -135,8 +184,8 @@ class Scenario:
             "seed": wishes.seed,
             "clock": target.clock,
             "captime_first": wishes.captime_first,
-            "procedure": wishes.procedure,
-            "options": dict(wishes.options),
+            "procedure": self.procedure,
+            "options": self.options,
             "order": wishes.order,
             "window": wishes.window if wishes.order == "fixed" else None,
             "target": {
@@ -151,6 +200,7 @@ class Scenario:
                 "programs": self.program.programs(),
             },
             "configurations": {"list": [each.describe() for each in self.configurations]},
+            "space": None if self.proposer is None else canonical(self.proposer),
             "instances": self.stream.describe(),
         }
 
@@ -170,7 +220,12 @@ class Scenario:
         if isinstance(self.stream, GeneratedStream):
             self.stream.folder.mkdir(parents=True, exist_ok=True)
         rows = [
-            ConfigRow(index, each.name, {key: value for key, value in each.describe().items() if key != "name"})
+            ConfigRow(
+                index,
+                each.name,
+                {key: value for key, value in each.describe().items() if key != "name"},
+                origin_of(each),
+            )
             for index, each in enumerate(self.configurations)
         ]
         return Parts(
@@ -180,8 +235,9 @@ class Scenario:
             config_rows=tuple(rows),
             problem=self.problem,
             utility=self.utility,
-            procedure_name=wishes.procedure,
-            options=dict(wishes.options),
+            procedure_name=self.procedure,
+            options=self.options,
+            proposer=self.proposer,
             check_repeatability=target.repeatable == "auto",
             compare_answers=target.compare_answers,
             tolerance=target.tolerance,
@@ -197,7 +253,7 @@ class Scenario:
         )
 
     def _check_procedure(self) -> None:
-        name, options = self.wishes.procedure, self.wishes.options
+        name, options = self.procedure, self.options
         if name not in PROCEDURES:
             raise ScenarioError(f"{self.place('procedure')} is {name!r}{_instead(name, PROCEDURES)}")
         for option in options:

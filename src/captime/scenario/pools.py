@@ -1,0 +1,79 @@
+"""From `[space]` to the pool of a campaign: who is there from the start, and who makes the others."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from captime.errors import ScenarioError
+from captime.ledger.rows import Origin
+from captime.procedures.pool_terms import PoolTerms
+from captime.programs.configurations import Configuration, Setting
+from captime.programs.settings import Worded
+from captime.programs.template import Template
+from captime.scenario.complaints import Place
+from captime.spaces import Proposer, Space, proposer_of, read_space_section, section_of
+
+_SECTION = "space"
+
+
+def proposer_for(section: Mapping[str, Any], seed: int, place: Place, folder: Path) -> Proposer:
+    """Who makes the configurations of a space, by index.
+
+    Args:
+        section: `[space]`, as TOML reads it.
+        seed: The scenario's.
+        place: The file, for messages.
+        folder: A file of the space is seen from here.
+    """
+    where = place(_SECTION)
+    return proposer_of(read_space_section(section, where, folder), section, seed, where)
+
+
+def name_of(proposer: Proposer, index: int) -> str:
+    """What people call the configuration of that index."""
+    origin = proposer.origin(index)
+    return origin if index == 0 else f"{origin}-{index}"
+
+
+def listed_of(proposer: Proposer) -> tuple[Configuration, ...]:
+    """Who is there from the start: the default, and the user's favourites."""
+    return tuple(
+        Configuration(name_of(proposer, index), dict(proposer.propose(index)), origin=proposer.origin(index))
+        for index in range(proposer.n_listed)
+    )
+
+
+def check_command(command: list[str] | None, space: Space, place: Place) -> None:
+    """Refuse a command that names a parameter which is not always there."""
+    if command is None:
+        return
+    for name in sorted(Template(command, place("target", "command")).names & space.conditions.keys()):
+        raise ScenarioError(
+            f"{place('target', 'command')} says {{{name}}}, but that parameter is not active in every configuration; "
+            "write {settings} in its place, which passes those that are"
+        )
+
+
+def canonical(proposer: Proposer) -> dict[str, Any]:
+    """The space and the order in which configurations come from it, in words that JSON knows."""
+    return {**section_of(proposer.space), "model": proposer.model, "draws_first": proposer.draws_first}
+
+
+def pool_terms_of(proposer: Proposer) -> PoolTerms:
+    """Who comes when, as procedures have to know it; the proposer keeps to the same order."""
+    return PoolTerms(proposer.n_listed, model=proposer.model, draws_first=proposer.draws_first)
+
+
+def words_of(space: Space) -> Worded:
+    """How the settings of a space are written where a command says `{settings}`."""
+
+    def words(settings: Mapping[str, Setting]) -> list[str]:
+        # A space knows no lists of words; whoever comes from it has none.
+        return space.arguments({name: value for name, value in settings.items() if not isinstance(value, list)})
+
+    return words
+
+
+def origin_of(configuration: Configuration) -> Origin:
+    """Where it came from, as a ledger knows it."""
+    return next(origin for origin in get_args(Origin) if origin == configuration.origin)
