@@ -22,9 +22,10 @@ from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures import Problem
+from captime.procedures.duels import Duels
 from captime.procedures.race import Race
 from captime.procedures.race_terms import SHARES
-from captime.procedures.scoreboard import Duels, Scoreboard
+from captime.procedures.scoreboard import Scoreboard
 from captime.procedures.warm_start import WarmStart
 from captime.sources.replay import Replay
 from captime.targets import Targets
@@ -273,7 +274,7 @@ class WatchedRace(Race):
         """What the race asks; a race that wants nothing and is not done would never end."""
         targets = super().ask(slots)
         if len(targets) == 0 and self.finished() is None:
-            raise InvariantViolated(f"the race wants nothing and is not done; it has {self._ordered}")
+            raise InvariantViolated(f"the race wants nothing and is not done; it has {self._agenda.ordered}")
         return targets
 
     def _certify(self) -> None:

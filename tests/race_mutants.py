@@ -13,7 +13,8 @@ from captime.bounds.paired_mixture import PairedMixture
 from captime.bounds.wealth_table import bins_above, bins_below
 from captime.certificate import Certificate
 from captime.plans.random_captimes import RandomCaptimes
-from captime.procedures.scoreboard import Duels, Scoreboard
+from captime.procedures.duels import Duels
+from captime.procedures.scoreboard import Scoreboard
 from captime.tally import Tally
 from captime.utilities import parse_utility
 from race_harness import WatchedRace

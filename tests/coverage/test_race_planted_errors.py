@@ -208,7 +208,7 @@ def rounded_duels(rng: np.random.Generator, repetitions: int) -> Verdicts:
             leader = 0.8 + 0.09 * rng.random(3000)
             both.add(0, leader, leader, race=True)
             both.add(1, leader + gap, leader + gap, race=True)
-            who = judged.catch_up(both, 0)
+            who = judged.due(both, 0)
             wrong[k] = bool(judged.margins(both, 0, who, -math.log(DELTA))[0] < gap)
         verdicts.append(wrong)
     return verdicts[0], verdicts[1]

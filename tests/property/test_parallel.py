@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.arrays import BoolArray, FloatArray
 from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
@@ -297,8 +297,9 @@ class Overheard(Race):
 
     orders: list[tuple[list[int], list[int]]]
 
-    def _order(self, config: IntArray, n: IntArray) -> Targets:
-        targets = super()._order(config, n)
+    def ask(self, slots: int) -> Targets:
+        """What the race asks."""
+        targets = super().ask(slots)
         self.__dict__.setdefault("orders", []).append((targets.config.tolist(), targets.n.tolist()))
         return targets
 

@@ -11,10 +11,11 @@ from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
+from captime.procedures.duels import Duels
 from captime.procedures.options import build_procedure
 from captime.procedures.race import Race
 from captime.procedures.race_terms import SHARES, margins
-from captime.procedures.scoreboard import Duels, Scoreboard
+from captime.procedures.scoreboard import Scoreboard
 from captime.procedures.warm_start import WarmStart
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
@@ -553,7 +554,7 @@ def test_clearing_belongs_to_one_leader() -> None:
             continue
         changes += 1
         afresh = Duels(4, margins(0.15))
-        fought = afresh.catch_up(run.race._board, run.race.leader)
+        fought = afresh.due(run.race._board, run.race.leader)
         level = run.race._log_rank[run.race.leader] - math.log(SHARE["paired"] * DELTA)
         expected = np.ones(4)
         expected[fought] = afresh.margins(run.race._board, run.race.leader, fought, float(level))

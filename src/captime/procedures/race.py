@@ -13,9 +13,11 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.procedures.agenda import Agenda, Rivals, runs_missing
+from captime.procedures.duels import Duels, lead
 from captime.procedures.problem import Problem
 from captime.procedures.race_terms import LOWER, PAIRED, SCOUT, SHARES, SHOWN, UPPER, Mode, check_options, margins
-from captime.procedures.scoreboard import Duels, Scoreboard
+from captime.procedures.scoreboard import Scoreboard, grown
 from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
@@ -23,12 +25,12 @@ from captime.targets import Targets, no_targets
 
 # The warm start ends with so many configurations or fewer.
 _FINALISTS = 2
-# One challenger in so many is run at a time, or one if there are fewer.
-_TOGETHER = 32
 # With fewer configurations the warm start is so cheap that scouting cannot save much.
 _SCOUT_FROM = 24
 # On a shorter stream the positions are better kept for the race; on a longer one the scout takes at most a quarter.
 _SCOUT_INSTANCES = 128
+# Nobody takes the lead on fewer common positions.
+_ENOUGH_TO_LEAD = 8
 # With more slots than this nobody is sent ahead alone.
 _FEW_SLOTS = 4
 # Captimes are first cut as this epsilon needs it; longer ones come when epsilon has come near.
@@ -91,7 +93,7 @@ class Race:
         longest = Schedule(self._longest(self._truncated_for))
         self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), longest)
         self._paired = paired
-        self._growth = growth
+        self._agenda = Agenda(n_configs, growth, self._available)
         self._leader_share = leader_share
         self._board = Scoreboard(n_configs, 1.0 / boost)
         self._duels = Duels(n_configs, margins(self._aim))
@@ -100,15 +102,18 @@ class Race:
         if scout and n_configs >= _SCOUT_FROM and problem.epsilon > 0 and self._available >= _SCOUT_INSTANCES:
             level = -math.log(SCOUT * problem.delta)
             self._scout = Scout(n_configs, 1.0 - problem.epsilon, level, n_configs * first_runs, self._board)
+        # How far the scout got. Before that position the warm start has to be blind for what happened there.
+        self._scouted = 0
         self._start: int | None = None
         # Until there is a ranking, everyone has the same prior.
         self._log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
         self._margin: FloatArray = np.ones(n_configs)
         self._known: IntArray = np.zeros(n_configs, dtype=np.int64)
-        self._ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
-        self._seconds: FloatArray = np.zeros(n_configs)
-        self._open: IntArray | None = None
-        self._warm_sums: FloatArray = np.zeros(n_configs)
+        self._pilot_end: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._read: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._tally: Tally | None = None
+        self._slots = 1
+        self._stated = 0
         self._ranking: IntArray | None = None
         self._best: Certificate | None = None
         if n_configs == 1:
@@ -117,154 +122,151 @@ class Race:
     # ------------------------------------------------------------------ what to learn next
 
     def ask(self, slots: int) -> Targets:
-        """The next runs: everyone's in the warm start, then leader and most promising challengers."""
+        """The next runs: everyone's in the warm start, then leader and most urgent challengers."""
         if self.finished() is not None:
             return no_targets()
-        if self._scout is not None and slots > _FEW_SLOTS and not self._ordered.any():
+        in_hand = 0 if self._tally is None else int(self._tally.open[self.candidates].sum())
+        self._slots = max(self._slots, slots + in_hand)
+        if self._scout is not None and slots > _FEW_SLOTS and not self._agenda.ordered.any():
             # One configuration at a time would keep many workers waiting.
             self._scout = None
         if self._scout is not None:
             members, positions = self._scout.wanted
-            return self._order(members, np.full(len(members), positions))
+            return self._agenda.place(members, np.full(len(members), positions))
         if self._start is None:
-            return self._warm_order(slots)
-        wanted = self._wanted(slots)
-        config = np.array([config for config, _ in wanted], dtype=np.int64)
-        return self._order(config, np.array([n for _, n in wanted], dtype=np.int64))
+            warm = self._warm_order(slots)
+            if self._start is None:
+                return warm
+        return self._race_order(slots)
 
     def _warm_order(self, slots: int) -> Targets:
-        """Everyone left runs the positions of this round; while stragglers are awaited, the next round may begin."""
-        alive, positions = self._warm.alive, self._warm.positions
-        waiting = alive[self._ordered[alive] < positions]
-        if len(waiting) or self._ranking is not None or self._open is None or not self._open[alive].any():
-            return self._order(waiting, np.full(len(waiting), positions))
-        # Who goes ahead is decided by scores on positions before the ones it then runs, as everywhere.
-        likely = alive[np.argsort(-self._warm_sums[alive], kind="stable")][: max(1, len(alive) // 4)]
-        likely = likely[self._ordered[likely] < 2 * positions][: max(1, slots // positions)]
-        return self._order(likely, np.full(len(likely), 2 * positions))
+        """This rung's runs. If they are all under way and slots are free, judge it as it stands, or lengthen it."""
+        warm, tally = self._warm, self._tally
+        waiting = warm.alive[self._agenda.ordered[warm.alive] < warm.positions]
+        if not len(waiting) and tally is not None and warm.positions >= self._scouted:
+            # Nobody has been told to run a later position, so whatever is known now may decide about those.
+            if warm.heard(tally):
+                self._judge_warm_start(warm.means_so_far(tally))
+            elif not warm.lengthen(slots):
+                self._begin(warm.ranking(warm.means_so_far(tally)))
+            if self._start is not None:
+                return no_targets()
+            waiting = warm.alive[self._agenda.ordered[warm.alive] < warm.positions]
+        return self._agenda.place(waiting, np.full(len(waiting), warm.positions))
 
-    def _order(self, config: IntArray, n: IntArray) -> Targets:
-        if self.problem.n_instances is not None:
-            n = np.minimum(n, self.problem.n_instances)
-        more = n > self._ordered[config]
-        config, n = config[more], n[more]
-        self._ordered[config] = n
-        first = None if self._start is None else np.full(len(config), self._start)
-        return Targets(config, n, np.zeros(len(config), dtype=np.int64), first)
-
-    def _wanted(self, slots: int) -> list[tuple[int, int]]:
-        """Configurations and prefix lengths, the leader first where it has to stay ahead."""
-        rivals = np.flatnonzero(self._epsilons() > self.problem.epsilon)
+    def _race_order(self, slots: int) -> Targets:
+        """The leader alone where that pays, else challengers with the leader ahead of them."""
+        agenda, epsilon = self._agenda, self._epsilons()
+        rivals = np.flatnonzero(epsilon > self.problem.epsilon)
         uncleared = len(rivals)
-        rivals = rivals[self._has_more(rivals)]
-        rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
-        idle = self._idle(rivals)
+        rivals = rivals[agenda.has_more(rivals)]
         leader = np.array([self.leader])
-        leader_waits = len(self._idle(leader)) == 1 and bool(self._has_more(leader)[0])
-        if leader_waits and (self._leader_pays(uncleared) or not len(rivals)):
-            return [(self.leader, self._next(self.leader, slots))]
-        # With many slots and few challengers, deeper orders; even for those at work already, rather than none.
-        # With many challengers, several at a time: all of them need runs, and one decision serves them together.
-        chosen = (idle if len(idle) else rivals)[: max(1, slots, len(idle) // _TOGETHER)]
-        share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
-        wanted = [(int(config), self._next(int(config), share)) for config in chosen]
-        ahead = max((n for _, n in wanted), default=0)
-        if self._ordered[self.leader] < ahead:
-            wanted.insert(0, (self.leader, max(ahead, self._next(self.leader, 1))))
-        return wanted
-
-    def _has_more(self, config: IntArray) -> BoolArray:
-        """Whether the stream has positions that these have not been ordered to run."""
-        more: BoolArray = self._ordered[config] < self._available
-        return more
-
-    def _idle(self, config: IntArray) -> IntArray:
-        """Those of them whose orders are all done."""
-        return config if self._open is None else config[self._open[config] == 0]
-
-    def _next(self, config: int, least: int) -> int:
-        """Where this configuration's prefix should end next, at least so many positions further."""
-        start = self._start or 0
-        have = max(int(self._ordered[config]), start)
-        return have + max(least, int(self._growth * (have - start)))
+        open_runs = np.zeros(len(epsilon), dtype=np.int64) if self._tally is None else self._tally.open
+        # Its share of the slots; all of them if nobody else has anything left to run.
+        room = math.ceil(self._leader_share * self._slots) - int(open_runs[self.leader])
+        if not len(rivals):
+            room = max(room, slots)
+        if room > 0 and bool(agenda.has_more(leader)[0]) and (self._leader_pays(uncleared) or not len(rivals)):
+            return agenda.place(leader, np.array([agenda.further(self.leader, room)]))
+        mean, goal = self._board.means(), max(self.problem.epsilon, 0.5 * float(epsilon.max()))
+        missing = runs_missing(epsilon, mean - mean[self.leader], self._board.sure, goal)
+        return agenda.for_challengers(
+            self.leader, Rivals(rivals, epsilon[rivals], missing[rivals], open_runs[rivals]), slots
+        )
 
     def _leader_pays(self, rivals: int) -> bool:
         """Whether a second spent on the leader narrows the rest more than one spent on a challenger."""
-        if rivals < 2 or not self._board.count[self.leader]:
+        if rivals < 2 or self._tally is None or not self._board.count[self.leader]:
             return False
         slack = self._board.mean(self.leader) - float(self.lower[self.leader])
-        spent = float(self._seconds.sum())
-        return slack > 0.125 * self._aim and float(self._seconds[self.leader]) < self._leader_share * spent
+        seconds = self._tally.seconds
+        return slack > 0.125 * self._aim and float(seconds[self.leader]) < self._leader_share * float(seconds.sum())
 
     # ------------------------------------------------------------------ what became known
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """Take in new scores, judge the warm start, change the leader, renew the certificate."""
-        self._seconds, self._open = tally.seconds, tally.open
-        fresh = [int(config) for config in changed if self._take_in(tally, int(config))]
+        self._tally = tally
+        racing = self._start is not None
+        fresh = [config for config in changed.tolist() if self._take_in(tally, config)]
         if not fresh:
             return
         self.rounds += 1
         if self._scout is not None:
             self._judge_scout(tally, self._scout)
-        elif self._start is None:
-            self._judge_warm_start(tally)
+        elif not racing:
+            while self._start is None and not (self._known[self._warm.alive] < self._warm.positions).any():
+                self._judge_warm_start(self._warm.means(tally))
         else:
             self._tighten(np.array(fresh))
-            self._consider_leaders(fresh)
         self._certify()
 
     def _take_in(self, tally: Tally, config: int) -> bool:
-        """Read a configuration's new scores; False if there is nothing to judge."""
-        racing = self._start is not None
+        """Read what is new about a configuration; False if there is nothing to judge."""
+        return self._take_in_pilot(tally, config) if self._start is None else self._take_in_race(tally, config)
+
+    def _take_in_pilot(self, tally: Tally, config: int) -> bool:
+        """Settled scores of the warm start; False if there are no new ones."""
         first, last = int(self._known[config]), int(tally.settled[config])
+        if self._start is not None:
+            last = min(last, int(self._pilot_end[config]))
         if last > first:
             low, high = tally.samples(config, first, last)
-            self._board.add(config, low, high, race=racing)
-            self._warm_sums[config] += float(low[: max(0, self._warm.positions - first)].sum())
+            self._board.add(config, low, high, race=False)
             self._known[config] = last
-        still_open = int(tally.n[config]) > last >= (self._start or 0)
-        if racing and still_open:
+        return last > first
+
+    def _take_in_race(self, tally: Tally, config: int) -> bool:
+        """All that is known of the race's positions; what the warm start left open comes before them."""
+        start, first = self._start or 0, int(self._known[config])
+        if first < self._pilot_end[config]:
+            self._take_in_pilot(tally, config)
+            self._await_pilot(tally, config)
+            # While something is open before them, the race's runs are all behind the settled ones.
+            first = last = start
+        else:
+            last = max(first, int(tally.settled[config]))
+        if last > first:
+            self._board.add(config, *tally.samples(config, first, last), race=True)
+            self._known[config] = last
+        if tally.n[config] > last:
             self._board.open(config, *tally.samples(config, last, int(tally.n[config])))
-        return last > first or (racing and still_open)
+        return True
+
+    def _await_pilot(self, tally: Tally, config: int) -> None:
+        """Runs of the warm start that are still open count as what is known of them now."""
+        first, end = int(self._known[config]), int(self._pilot_end[config])
+        self._board.await_pilot(config, tally.samples(config, first, end)[1])
+        if first >= end:
+            self._known[config] = self._start or 0
 
     def _judge_scout(self, tally: Tally, scout: Scout) -> None:
-        members, positions = scout.wanted
-        if (self._known[members] < np.minimum(positions, self.problem.n_instances or positions)).any():
-            return
-        if scout.champion is None:
-            scout.choose(tally.utility_low)
-            self.leader = scout.champion if scout.champion is not None else self.leader
-            return
-        low, _ = tally.samples(scout.champion, scout.start + scout.count, int(self._known[scout.champion]))
-        scout.add(low)
-        self.lower[scout.champion] = scout.lower
-        if scout.over or self._known[scout.champion] >= self._available / 4:
+        scout.judge(tally, self._known, self._available)
+        if scout.champion is not None:
+            self.leader = scout.champion
+            self.lower[scout.champion] = scout.lower
+        if scout.over:
             if scout.lower < 1.0 - self.problem.epsilon:
                 # Its share of delta bought nothing; later lower bounds are paid from another one.
                 self.lower[:] = 0.0
             self._scout = None
+            self._scouted = int(self._agenda.ordered.max())
 
-    def _judge_warm_start(self, tally: Tally) -> None:
-        """Halve as long as everybody left has run enough.
-
-        Some have run further than that, as scouts or ahead of a round. What they met there must not decide who else
-        runs there. And the race begins only when nothing is open: leaving a slow run behind would be dropping it.
-        """
-        while self._ranking is None and not (self._known[self._warm.alive] < self._warm.positions).any():
-            positions, alive = self._warm.positions, self._warm.alive
-            means = tally.utility_low / positions
-            for config in alive[self._known[alive] > positions].tolist():
-                means[config] = tally.samples(config, 0, positions)[0].mean()
-            self._ranking = self._warm.judge(means)
-        if self._ranking is not None and (self._known >= self._ordered).all():
-            self._begin(self._ranking)
+    def _judge_warm_start(self, means: FloatArray) -> None:
+        """Go on to the next rung, or begin the race."""
+        ranking = self._warm.judge(means, self._slots)
+        if ranking is None:
+            self.leader = int(self._warm.alive[0])
+        else:
+            self._begin(ranking)
 
     def _begin(self, ranking: IntArray) -> None:
         """The prior is fixed, the race begins: lower bounds and duels use only what comes from here on."""
         n_configs = len(ranking)
-        # Behind everything that the ranking has seen, the scout's positions included.
-        self._start = max(self._warm.positions, int(self._known.max()))
+        # Behind every position that anybody has been told to run so far, the scout's included.
+        ordered = self._agenda.ordered
+        self._start = self._agenda.start = max(self._warm.positions, int(ordered.max()))
+        self._ranking = ranking
         self.leader = int(ranking[0])
         if self.mode == "selection":
             # π of rank r is 1 / ((r + 1)(r + 2)); over all ranks these would sum to 1.
@@ -272,8 +274,13 @@ class Race:
             self._log_rank[ranking] = np.log((rank + 1.0) * (rank + 2.0))
         else:
             self._log_rank[:] = math.log(n_configs)
-        self._known = np.maximum(self._known, self._start)
-        self._ordered = np.maximum(self._ordered, self._start)
+        self._pilot_end = ordered.copy()
+        awaited = np.flatnonzero(self._known < ordered)
+        self._known = np.where(self._known < ordered, self._known, self._start)
+        if self._tally is not None:
+            for config in awaited.tolist():
+                self._await_pilot(self._tally, config)
+        self._agenda.ordered = np.maximum(ordered, self._start)
         everyone = np.arange(n_configs)
         self.upper = np.minimum(self.upper, self._board.upper(everyone, self._log_upper(everyone)))
 
@@ -286,12 +293,22 @@ class Race:
         return self._log_rank[config] - math.log(share * self.problem.delta)
 
     def _tighten(self, fresh: IntArray) -> None:
-        """Bounds of those with new scores, and their duels with the leader."""
-        self.upper[fresh] = np.minimum(self.upper[fresh], self._board.upper(fresh, self._log_upper(fresh)))
-        in_lead = fresh[fresh == self.leader] if self.mode == "selection" else fresh
-        self._raise_lower(in_lead)
+        """Bounds of those with noticeably more scores, and their duels with the leader."""
+        fresh = fresh[self._noticeable(fresh)]
+        if len(fresh):
+            self.upper[fresh] = np.minimum(self.upper[fresh], self._board.upper(fresh, self._log_upper(fresh)))
+            self._raise_lower(fresh[fresh == self.leader] if self.mode == "selection" else fresh)
         if self._paired:
             self._fight()
+        if len(fresh):
+            self._consider_leaders(fresh.tolist())
+
+    def _noticeable(self, config: IntArray) -> BoolArray:
+        """Whose scores have become so many more that looking again is worth it; at the end of the stream, all."""
+        sure = self._board.sure[config]
+        news = grown(sure, self._read[config]) | (self._agenda.ordered[config] >= self._available)
+        self._read[config[news]] = sure[news]
+        return news
 
     def _raise_lower(self, config: IntArray) -> None:
         if len(config):
@@ -300,7 +317,7 @@ class Race:
 
     def _fight(self) -> None:
         """Duels on positions that leader and challengers have in common since the last time."""
-        fought = self._duels.catch_up(self._board, self.leader)
+        fought = self._duels.due(self._board, self.leader)
         if len(fought):
             level = float(self._log_by_rank(PAIRED, np.array([self.leader]))[0])
             shown = self._duels.margins(self._board, self.leader, fought, level)
@@ -309,12 +326,13 @@ class Race:
     def _consider_leaders(self, fresh: list[int]) -> None:
         """A challenger that clearly beats the leader on their common positions takes over; validity does not care."""
         for config in fresh:
-            n = int(min(self._board.count[config], self._board.count[self.leader]))
-            if config == self.leader or n < 8:
-                continue
-            ahead = self._board.low(config, 0, n) - self._board.low(self.leader, 0, n)
+            ahead = lead(self._board, config, self.leader)
             # Ahead by more than half of epsilon, and by more than two standard errors.
-            if ahead.mean() > 0.5 * self._aim and ahead.sum() > 2.0 * math.sqrt(float(ahead @ ahead)):
+            if (
+                len(ahead) >= _ENOUGH_TO_LEAD
+                and ahead.mean() > 0.5 * self._aim
+                and ahead.sum() > 2.0 * math.sqrt(float(ahead @ ahead))
+            ):
                 self._crown(config)
 
     def _crown(self, config: int) -> None:
@@ -339,7 +357,17 @@ class Race:
         self.candidates = epsilon > self.problem.epsilon
         self.candidates[self.leader] = True
         worst = int(epsilon.argmax())
-        if self._best is None or epsilon[worst] <= self._best.epsilon:
+        best, sure = self._best, int(self._board.sure[self.leader])
+        # The interval beside an epsilon that has not changed is renewed when there is more to say.
+        if (
+            best is None
+            or epsilon[worst] < best.epsilon
+            or (
+                epsilon[worst] == best.epsilon
+                and (best.config != self.leader or bool(grown(np.array([sure]), np.array([self._stated]))[0]))
+            )
+        ):
+            self._stated = sure
             self._best = self._statement(float(epsilon[worst]), worst if worst != self.leader else None)
             self._lengthen(self._best.epsilon)
 
@@ -350,7 +378,7 @@ class Race:
 
     def _lengthen(self, epsilon: float) -> None:
         """As epsilon shrinks, allow longer captimes, on positions that nobody has been ordered to run yet."""
-        position = int(self._ordered.max()) + 1
+        position = int(self._agenda.ordered.max()) + 1
         wanted = self._truncated_for > self._aim and epsilon <= 2.0 * self._truncated_for
         if wanted and self._start is not None and position > self.plan.longest.last_change:
             self._truncated_for = max(self._aim, 0.5 * self._truncated_for)

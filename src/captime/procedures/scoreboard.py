@@ -1,18 +1,27 @@
 """Scores of random captimes, one by one and in bins, and the bounds that follow from them."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from captime.arrays import FloatArray, IntArray
-from captime.bounds.mixture import BinnedMixture, PairedMixture, sine_nodes
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.bounds.mixture import BinnedMixture, sine_nodes
 
 # Positive scores lie between 1/B and 1; so many bins there lose at most (1 - 1/B) / 32 of a score.
 _BINS = 33
-_NODES = 24
+NODES = 24
 # Candidate values of a mean. A bound is the nearest of them on the safe side.
 _MEANS = 499
-# Differences of two scores are rounded up to this step.
-_DIFFERENCE_STEP = 1.0 / 256.0
-_FRACTIONS = 16
+# A time-uniform bound may be read at any moments one likes: whenever there is so much more to read, in percent.
+_NEWS = 1
+# Runs that are not over may make up these shares of a prefix whose length is worth trying.
+_OPEN_SHARES = (0.0, 0.02, 0.1)
+
+
+def grown(now: IntArray, before: IntArray) -> BoolArray:
+    """Where there is enough more than before to look again."""
+    more: BoolArray = now >= before + np.maximum(1, _NEWS * before // 100)
+    return more
 
 
 class Scoreboard:
@@ -25,37 +34,55 @@ class Scoreboard:
     Attributes:
         count: Settled scores of the race per configuration, the warm start not included.
         total: The same with the scores of runs behind them that are still open, as the intervals they are now.
+        sure: How many scores of the race are known exactly, or are settled.
     """
 
     def __init__(self, n_configs: int, least: float) -> None:
         self._grid = np.concatenate(([0.0], np.linspace(least, 1.0, _BINS))) if least < 1.0 else np.array([0.0, 1.0])
         means = np.linspace(0.0, 1.0, _MEANS + 2)[1:-1]
-        nodes = sine_nodes(_NODES)
+        nodes = sine_nodes(NODES)
         self._below = BinnedMixture(self._grid, means, nodes)
         self._above = BinnedMixture((1.0 - self._grid)[::-1], means, nodes)
         self._low_counts: IntArray = np.zeros((n_configs, len(self._grid)), dtype=np.int64)
         self._loss_counts: IntArray = np.zeros((n_configs, len(self._grid)), dtype=np.int64)
+        self._awaited: dict[int, IntArray] = {}
         self.count: IntArray = np.zeros(n_configs, dtype=np.int64)
         self.total: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self.sure: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._sums: FloatArray = np.zeros(n_configs)
+        self._tail_sums: FloatArray = np.zeros(n_configs)
         self._low: list[FloatArray] = [np.empty(0)] * n_configs
         self._high: list[FloatArray] = [np.empty(0)] * n_configs
 
+    # ------------------------------------------------------------------ what became known
+
     def add(self, config: int, low: FloatArray, high: FloatArray, *, race: bool) -> None:
         """More scores of a configuration, in stream order; those of the warm start serve upper bounds only."""
-        bins = len(self._grid)
-        # 1 - x is rounded down where x is rounded up.
-        self._loss_counts[config] += np.bincount(bins - 1 - self._below.bin_up(high), minlength=bins)
+        self._loss_counts[config] += self._binned_loss(high)
         if not race:
             return
         self._low_counts[config] += self.binned_low(low)
         self._write(config, low, high)
-        self.count[config] = self.total[config]
+        self.count[config] = self.sure[config] = self.total[config]
         self._sums[config] += float(low.sum())
+        self._tail_sums[config] = 0.0
 
     def open(self, config: int, low: FloatArray, high: FloatArray) -> None:
         """What is known now of the runs behind the settled ones; said anew each time."""
         self._write(config, low, high)
+        exact = low == high
+        self.sure[config] = self.count[config] + np.count_nonzero(exact)
+        self._tail_sums[config] = low @ exact
+
+    def await_pilot(self, config: int, high: FloatArray) -> None:
+        """What is known now of runs of the warm start that are still open when the race has begun; said anew each time.
+
+        Upper bounds use all positions of a configuration up to some cut, and these come before those of the race: so
+        whatever is said about the race's positions counts these too.
+        """
+        self._awaited.pop(config, None)
+        if len(high):
+            self._awaited[config] = self._binned_loss(high)
 
     def _write(self, config: int, low: FloatArray, high: FloatArray) -> None:
         """Scores behind the settled ones."""
@@ -66,6 +93,8 @@ class Scoreboard:
             kept[config][n : n + len(new)] = new
         self.total[config] = n + len(low)
 
+    # ------------------------------------------------------------------ scores
+
     def blank_counts(self) -> IntArray:
         """Bins with nothing in them."""
         return np.zeros(len(self._grid), dtype=np.int64)
@@ -74,9 +103,10 @@ class Scoreboard:
         """Low ends in bins, rounded down."""
         return np.bincount(self._below.bin_down(low), minlength=len(self._grid))
 
-    def lower_of(self, counts: IntArray, log_inverse: FloatArray) -> FloatArray:
-        """Lower bounds from binned low ends, one row each."""
-        return self._below.lower(counts, log_inverse)
+    def _binned_loss(self, high: FloatArray) -> IntArray:
+        """Losses 1 - high in bins, rounded down where high ends are rounded up."""
+        bins = len(self._grid)
+        return np.bincount(bins - 1 - self._below.bin_up(high), minlength=bins)
 
     def low(self, config: int, first: int, last: int) -> FloatArray:
         """Low ends of the race's scores number first, …, last - 1."""
@@ -86,9 +116,26 @@ class Scoreboard:
         """High ends of the race's scores number first, …, last - 1."""
         return self._high[config][first:last]
 
+    def through(self, config: int, n: int) -> BoolArray:
+        """Which of the race's first n scores are settled or known exactly."""
+        known: BoolArray = self._low[config][:n] == self._high[config][:n]
+        known[: int(self.count[config])] = True
+        return known
+
     def mean(self, config: int) -> float:
-        """Mean low end of the race's scores; 0 before the first."""
+        """Mean low end of the race's settled scores; 0 before the first."""
         return float(self._sums[config]) / max(1, int(self.count[config]))
+
+    def means(self) -> FloatArray:
+        """Mean low ends of everyone's scores that are settled or known exactly; 0 before the first."""
+        means: FloatArray = (self._sums + self._tail_sums) / np.maximum(self.sure, 1)
+        return means
+
+    # ------------------------------------------------------------------ bounds
+
+    def lower_of(self, counts: IntArray, log_inverse: FloatArray) -> FloatArray:
+        """Lower bounds from binned low ends, one row each."""
+        return self._below.lower(counts, log_inverse)
 
     def lower(self, config: IntArray, log_inverse: FloatArray) -> FloatArray:
         """Lower bounds from the race's scores, open runs counted or left out, whichever says more.
@@ -96,70 +143,58 @@ class Scoreboard:
         Both are right: the bounds hold at every length of the prefix at once, and an open run counts with the low end
         of its interval.
         """
-        bound = self._below.lower(self._low_counts[config], log_inverse)
-        for place in np.flatnonzero(self.total[config] > self.count[config]).tolist():
-            low = self.low(int(config[place]), int(self.count[config[place]]), int(self.total[config[place]]))
-            counts = self._low_counts[config[place]] + self.binned_low(low)
-            bound[place] = max(bound[place], self._below.lower(counts[None], log_inverse[place : place + 1])[0])
-        return bound
+        return _best_of(
+            self._below, self._low_counts[config], self._behind(config, self._low, self.binned_low), log_inverse
+        )
 
     def upper(self, config: IntArray, log_inverse: FloatArray) -> FloatArray:
-        """Upper bounds from all scores, open runs counted or left out, whichever says more."""
-        bound = 1.0 - self._above.lower(self._loss_counts[config], log_inverse)
-        last = len(self._grid) - 1
+        """Upper bounds from all scores, the race's open runs counted or left out, whichever says more."""
+        counts = self._loss_counts[config]
+        for place, which in enumerate(config.tolist()):
+            if which in self._awaited:
+                counts[place] += self._awaited[which]
+        behind = self._behind(config, self._high, self._binned_loss)
+        return 1.0 - _best_of(self._above, counts, behind, log_inverse)
+
+    def _behind(
+        self, config: IntArray, ends: list[FloatArray], binned: Callable[[FloatArray], IntArray]
+    ) -> tuple[list[int], list[IntArray]]:
+        """By place, what stands behind the settled runs, in bins; several lengths of it, each with its place."""
+        places: list[int] = []
+        counts: list[IntArray] = []
         for place in np.flatnonzero(self.total[config] > self.count[config]).tolist():
-            high = self.high(int(config[place]), int(self.count[config[place]]), int(self.total[config[place]]))
-            counts = self._loss_counts[config[place]] + np.bincount(last - self._below.bin_up(high), minlength=last + 1)
-            bound[place] = min(bound[place], 1.0 - self._above.lower(counts[None], log_inverse[place : place + 1])[0])
-        return bound
+            which, first = int(config[place]), int(self.count[config[place]])
+            for last in cuts(self.through(which, int(self.total[which])), first):
+                places.append(place)
+                counts.append(binned(ends[which][first:last]))
+        return places, counts
 
 
-class Duels:
-    """The leader against everyone else, on the positions both have run: paired evidence.
+def cuts(through: BoolArray, settled: int) -> list[int]:
+    """Lengths of a prefix, beyond the settled part, at which a bound may say most: few runs in it are open, or some.
+
+    A bound holds at every length at once, so it may be read where it suits: before a stretch of runs that have only
+    just been ordered, but behind a straggler, which counts as the interval it is.
 
     Args:
-        n_configs: How many configurations.
-        margins: The epsilons at which evidence is weighed, increasing.
+        through: Which runs are settled or known exactly.
+        settled: All of the first so many.
     """
+    met = (~through[settled:]).cumsum()
+    length = np.arange(settled + 1, len(through) + 1)
+    found = {int((met <= share * length).nonzero()[0].max(initial=-1)) for share in _OPEN_SHARES}
+    return sorted(settled + 1 + last for last in found if last >= 0)
 
-    def __init__(self, n_configs: int, margins: FloatArray) -> None:
-        steps = round(1.0 / _DIFFERENCE_STEP)
-        grid: FloatArray = np.linspace(-1.0, 1.0, 2 * steps + 1)
-        self._mixture = PairedMixture(grid, margins, sine_nodes(_FRACTIONS))
-        self._counts: IntArray = np.zeros((n_configs, len(grid)), dtype=np.int64)
-        self._common: IntArray = np.zeros(n_configs, dtype=np.int64)
 
-    def restart(self) -> None:
-        """Another leader: what was shown against the old one does not count for the new one."""
-        self._counts[:] = 0
-        self._common[:] = 0
-
-    def catch_up(self, board: Scoreboard, leader: int) -> IntArray:
-        """Take in what is new on positions that the leader and somebody else have run; return who it was."""
-        settled = np.minimum(board.count, board.count[leader])
-        behind = np.flatnonzero(settled > self._common)
-        behind = behind[behind != leader]
-        for challenger in behind.tolist():
-            last = int(settled[challenger])
-            self._counts[challenger] += self._counted(board, leader, challenger, last)
-            self._common[challenger] = last
-        shown = np.flatnonzero(np.minimum(board.total, board.total[leader]) > settled)
-        return np.union1d(behind, shown[shown != leader])
-
-    def _counted(self, board: Scoreboard, leader: int, challenger: int, last: int) -> IntArray:
-        """Binned differences on common positions from those already taken in up to `last`."""
-        first = int(self._common[challenger])
-        worst = board.high(challenger, first, last) - board.low(leader, first, last)
-        return np.bincount(self._mixture.bin_up(worst), minlength=self._counts.shape[1])
-
-    def margins(self, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: float) -> FloatArray:
-        """By how much each challenger may be ahead of the leader at most; 1 where nothing is shown yet."""
-        level = np.full(len(challengers), log_inverse)
-        margin = self._mixture.smallest_margin(self._counts[challengers], level)
-        total = np.minimum(board.total[challengers], board.total[leader])
-        for place in np.flatnonzero(total > self._common[challengers]).tolist():
-            # Open runs too, as the intervals they are now; right at every length, so the better of the two counts.
-            challenger = int(challengers[place])
-            counts = self._counts[challenger] + self._counted(board, leader, challenger, int(total[place]))
-            margin[place] = min(margin[place], self._mixture.smallest_margin(counts[None], level[:1])[0])
-        return margin
+def _best_of(
+    mixture: BinnedMixture, counts: IntArray, behind: tuple[list[int], list[IntArray]], log_inverse: FloatArray
+) -> FloatArray:
+    """Lower bounds of these rows as they are, or with more added to some of them if that is better."""
+    places, more = behind
+    if not places:
+        return mixture.lower(counts, log_inverse)
+    rows = np.concatenate((counts, counts[places] + np.array(more)))
+    bound = mixture.lower(rows, np.concatenate((log_inverse, log_inverse[places])))
+    best = bound[: len(counts)]
+    np.maximum.at(best, places, bound[len(counts) :])
+    return best

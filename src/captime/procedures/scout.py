@@ -10,6 +10,7 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.procedures.scoreboard import Scoreboard
+from captime.tally import Tally
 
 _MEMBERS = 8
 _TRIALS = (4, 8, 16)
@@ -56,6 +57,24 @@ class Scout:
         if self.champion is None:
             return self._members, _TRIALS[self._round]
         return np.array([self.champion]), self.start + len(self._scores) + max(2, len(self._scores) // 5)
+
+    def judge(self, tally: Tally, known: IntArray, available: float) -> None:
+        """Take in what its runs came to, once all that were wanted are known.
+
+        Args:
+            tally: What is known.
+            known: How many positions of each configuration are settled.
+            available: Length of the stream; the scout takes at most a quarter of it.
+        """
+        members, positions = self.wanted
+        if (known[members] < min(positions, available)).any():
+            return
+        if self.champion is None:
+            self.choose(tally.utility_low)
+            return
+        reached = int(known[self.champion])
+        self.add(tally.samples(self.champion, self.start + self.count, reached)[0])
+        self.over |= reached >= available / 4
 
     def choose(self, sums: FloatArray) -> None:
         """All members have run the positions wanted: halve, or name the champion."""

@@ -1,11 +1,24 @@
-"""The warm start of a race: successive halving, to find a likely winner and a prior before anything counts."""
+"""The warm start of a race: successive halving in rungs, to find a likely winner and a prior before anything counts.
+
+A rung is a block of stream positions and those who run all of it. What keeps it honest (docs/random-captimes.md, step
+7): who takes part in a rung, and whether it is lengthened, is decided before anybody has started a run on the positions
+in question. *When* it is decided, and on how much of what is under way, is free. So nobody has to wait for stragglers:
+they are counted as what is known of them, and are not left out later on either.
+"""
+
+import math
 
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
+from captime.tally import Tally
 
 # While there are many, most go at once: with half of them the rounds together would cost several times the first.
 _MANY, _MANY_KEEP_ONE_IN = 16, 4
+# A rung may be judged when so many of the runs it needs have ended.
+_HEARD = 0.75
+# A rung that offers less than so many runs per slot is not worth having: the race has work for everybody.
+_RUNS_PER_SLOT = 1.0
 
 
 class WarmStart:
@@ -16,35 +29,71 @@ class WarmStart:
 
     Args:
         n_configs: How many configurations.
-        first: Positions of the first round.
+        first: Positions of the first rung.
         finalists: Stop halving once no more than so many are left.
         available: Length of the stream; None if it is endless. The warm start takes at most an eighth of it.
+
+    Attributes:
+        alive: Who takes part in this rung.
+        positions: How far they run, counted from the start of the stream.
     """
 
     def __init__(self, n_configs: int, first: int, finalists: int, available: int | None) -> None:
-        most = np.inf if available is None else max(1, available // 8)
-        self._alive: IntArray = np.arange(n_configs)
+        self._most = math.inf if available is None else max(1, available // 8)
         self._dropped: list[IntArray] = []
         self._finalists = finalists
-        self._most = most
-        self.positions = int(min(first, most)) if n_configs > 1 else 0
+        self._needed = int(min(first, self._most)) if n_configs > 1 else 0
+        self.alive: IntArray = np.arange(n_configs)
+        self.positions = self._needed
 
-    @property
-    def alive(self) -> IntArray:
-        """Who has to run the first `positions` positions now."""
-        return self._alive
+    def heard(self, tally: Tally) -> bool:
+        """Whether enough runs of those in this rung have ended to judge it without the others."""
+        ended = int((tally.n - tally.open)[self.alive].sum())
+        return ended >= _HEARD * len(self.alive) * self._needed
 
-    def judge(self, means: FloatArray) -> IntArray | None:
-        """All of `alive` have run: halve and go on (None), or give the final ranking, best first.
+    def means(self, tally: Tally) -> FloatArray:
+        """Mean scores on the positions of this rung, all of which have been run; some may have run further."""
+        means = tally.utility_low / max(1, self.positions)
+        for config in self.alive[tally.n[self.alive] > self.positions].tolist():
+            means[config] = tally.samples(config, 0, self.positions)[0].mean()
+        return means
+
+    def means_so_far(self, tally: Tally) -> FloatArray:
+        """Mean scores while some runs of this rung are under way: each counts half of what it may still be worth."""
+        means = tally.utility_low / max(1, self.positions)
+        for config in self.alive[tally.open[self.alive] > 0].tolist():
+            low, high = tally.samples(config, int(tally.settled[config]), int(tally.n[config]))
+            means[config] += 0.5 * float((high - low).sum()) / self.positions
+        return means
+
+    def lengthen(self, runs: int) -> bool:
+        """Let everyone in this rung run further, about so many runs together; False if the stream is too short."""
+        before = self.positions
+        self.positions = int(min(before + max(1, runs // len(self.alive)), self._most))
+        return self.positions > before
+
+    def judge(self, means: FloatArray, slots: int = 1) -> IntArray | None:
+        """Drop the worse part and go on to the next rung (None), or give the final ranking, best first.
 
         Args:
-            means: Mean scores of all configurations.
+            means: Mean scores of all configurations, as far as they are known.
+            slots: How many runs go on at the same time: a rung that cannot keep them at work is left out.
         """
-        order = self._alive[np.argsort(-means[self._alive], kind="stable")]
-        if len(order) <= self._finalists or 2 * self.positions > self._most:
-            return np.concatenate((order, *self._dropped[::-1]))
+        order = self._ordered(means)
         kept = -(-len(order) // (_MANY_KEEP_ONE_IN if len(order) > _MANY else 2))
+        further = max(self.positions, 2 * self._needed)
+        too_little = kept * (further - self.positions) < _RUNS_PER_SLOT * slots
+        if len(order) <= self._finalists or 2 * self._needed > self._most or too_little:
+            return self.ranking(means)
         self._dropped.append(order[kept:])
-        self._alive = order[:kept]
-        self.positions *= 2
+        self.alive = order[:kept]
+        self._needed *= 2
+        self.positions = further
         return None
+
+    def ranking(self, means: FloatArray) -> IntArray:
+        """Everyone, best first: those in this rung by their means, then those who were dropped, the last ones first."""
+        return np.concatenate((self._ordered(means), *self._dropped[::-1]))
+
+    def _ordered(self, means: FloatArray) -> IntArray:
+        return self.alive[np.argsort(-means[self.alive], kind="stable")]

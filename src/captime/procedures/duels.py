@@ -1,0 +1,90 @@
+"""Duels: the leader against everyone else, on the positions both have run."""
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+from captime.bounds.mixture import PairedMixture, sine_nodes
+from captime.procedures.scoreboard import Scoreboard, cuts, grown
+
+# Differences of two scores are rounded up to this step.
+_DIFFERENCE_STEP = 1.0 / 256.0
+FRACTIONS = 16
+
+
+class Duels:
+    """Paired evidence against each challenger of one leader.
+
+    Args:
+        n_configs: How many configurations.
+        margins: The epsilons at which evidence is weighed, increasing.
+    """
+
+    def __init__(self, n_configs: int, margins: FloatArray) -> None:
+        steps = round(1.0 / _DIFFERENCE_STEP)
+        grid: FloatArray = np.linspace(-1.0, 1.0, 2 * steps + 1)
+        self._mixture = PairedMixture(grid, margins, sine_nodes(FRACTIONS))
+        self._counts: IntArray = np.zeros((n_configs, len(grid)), dtype=np.int64)
+        self._common: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._weighed: IntArray = np.zeros(n_configs, dtype=np.int64)
+
+    def restart(self) -> None:
+        """Another leader: what was shown against the old one does not count for the new one."""
+        self._counts[:] = 0
+        self._common[:] = 0
+        self._weighed[:] = 0
+
+    def due(self, board: Scoreboard, leader: int) -> IntArray:
+        """Against whom there is noticeably more evidence than when it was last weighed."""
+        now = np.minimum(board.sure, board.sure[leader])
+        now[leader] = 0
+        due = np.flatnonzero(grown(now, self._weighed))
+        self._weighed[due] = now[due]
+        return due
+
+    def margins(self, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: float) -> FloatArray:
+        """By how much each challenger may be ahead of the leader at most; 1 where nothing is shown yet.
+
+        Evidence is right at every length of the prefix, so it is weighed at several: with settled runs only, and with
+        more or less of what is known now of the runs behind them, as the intervals they are.
+        """
+        settled = np.minimum(board.count[challengers], board.count[leader])
+        total = np.minimum(board.total[challengers], board.total[leader])
+        for place in np.flatnonzero(settled > self._common[challengers]).tolist():
+            challenger, last = int(challengers[place]), int(settled[place])
+            self._counts[challenger] += self._counted(board, leader, challenger, last)
+            self._common[challenger] = last
+        places, behind = self._behind(board, leader, challengers, settled, total)
+        rows = self._counts[challengers]
+        if places:
+            rows = np.concatenate((rows, rows[places] + np.array(behind)))
+        margin = self._mixture.smallest_margin(rows, np.full(len(rows), log_inverse))
+        shown = margin[: len(challengers)]
+        np.minimum.at(shown, places, margin[len(challengers) :])
+        return shown
+
+    def _behind(
+        self, board: Scoreboard, leader: int, challengers: IntArray, settled: IntArray, total: IntArray
+    ) -> tuple[list[int], list[IntArray]]:
+        """By place, differences on common positions behind the settled ones, in bins, at several lengths."""
+        places: list[int] = []
+        counts: list[IntArray] = []
+        for place in np.flatnonzero(total > settled).tolist():
+            challenger, n = int(challengers[place]), int(total[place])
+            through = board.through(challenger, n) & board.through(leader, n)
+            for last in cuts(through, int(settled[place])):
+                places.append(place)
+                counts.append(self._counted(board, leader, challenger, last))
+        return places, counts
+
+    def _counted(self, board: Scoreboard, leader: int, challenger: int, last: int) -> IntArray:
+        """Binned differences on common positions from those already taken in up to `last`."""
+        first = int(self._common[challenger])
+        worst = board.high(challenger, first, last) - board.low(leader, first, last)
+        return np.bincount(self._mixture.bin_up(worst), minlength=self._counts.shape[1])
+
+
+def lead(board: Scoreboard, config: int, leader: int) -> FloatArray:
+    """By how much a configuration scored more than the leader, on the common positions that both are through with."""
+    n = int(min(board.total[config], board.total[leader]))
+    through = board.through(config, n) & board.through(leader, n)
+    return (board.low(config, 0, n) - board.low(leader, 0, n))[through]
