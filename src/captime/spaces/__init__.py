@@ -12,6 +12,7 @@ from captime.spaces.formats import (
     section_of,
     write_space,
 )
+from captime.spaces.formats.section import proposer_of
 from captime.spaces.model import Known
 from captime.spaces.proposals import Proposer
 from captime.spaces.rendering import Style
@@ -27,6 +28,7 @@ __all__ = [
     "Style",
     "Value",
     "as_configspace",
+    "proposer_of",
     "read_space",
     "read_space_section",
     "section_of",

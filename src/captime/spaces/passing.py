@@ -17,7 +17,7 @@ class Passing:
     Attributes:
         template: for example `--decay={value}` (one word) or `-w {value}` (two). `{words}` in the place of `{value}`
             gives a value that holds blanks as several words. A template without either, for a boolean, stands for
-            true.
+            true. An empty one passes nothing: the parameter only decides about others.
         off: the words for false, if the template has no place for the value; usually nothing.
     """
 
@@ -36,7 +36,7 @@ class Passing:
     def check(self, name: str, *, boolean: bool) -> None:
         """Refuse a template that would say the same whatever the value is."""
         says_value = VALUE in self.template or WORDS in self.template
-        if not says_value and not boolean:
+        if self.template and not says_value and not boolean:
             raise ScenarioError(
                 f'parameter {name}: pass = "{self.template}" has no place for the value, expected {VALUE} in it, as in '
                 f'"--{name}={VALUE}"; only a boolean can do without'

@@ -20,6 +20,8 @@ from captime.spaces.values import Settings
 
 Origin = Literal["default", "favourite", "random", "model"]
 
+# So many random draws come before the first proposal, if nobody says otherwise.
+DRAWS_FIRST = 4
 # A model needs so many configurations with scores before it is asked.
 _FEWEST = 4
 # A new model is grown when there are so many times as many configurations, or scores.
@@ -54,7 +56,7 @@ class Proposer:
         seed: int,
         *,
         model: bool = True,
-        draws_first: int = 4,
+        draws_first: int = DRAWS_FIRST,
         listed: Sequence[Settings] | None = None,
     ) -> None:
         if draws_first < 0:

@@ -1,7 +1,7 @@
 """The `[space]` section of a scenario, as the dictionary that TOML makes of it; also the canonical form of any space.
 
-A table is a parameter; everything else is a word of the section: file, format, conditions, forbidden, favourites,
-arguments, true, false, words. Reading the file it may name is left to the door of this family.
+A table is a parameter; everything else is a word of the section, see WORDS. Reading the file it may name is left to the
+door of this family; model and draws_first are not about the space but about the search (see proposer_of).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,11 +14,15 @@ from captime.spaces.numbers import Float, integer_from, middle
 from captime.spaces.parameters import Categorical, Ordinal, Parameter
 from captime.spaces.passing import Passing
 from captime.spaces.pcs_expression import read_clause, read_forbidden
+from captime.spaces.proposals import DRAWS_FIRST, Proposer
 from captime.spaces.rendering import STYLES, Style
 from captime.spaces.space import Space
 from captime.spaces.values import Settings, Value
 
-WORDS = ("file", "format", "conditions", "forbidden", "favourites", "arguments", "true", "false", "words")
+WORDS = (
+    *("file", "format", "conditions", "forbidden", "favourites", "arguments", "true", "false", "words"),
+    *("model", "draws_first"),
+)
 _PASSED = ("type", "default", "pass", "off")
 _NUMBER = (*_PASSED, "low", "high", "log", "prior", "mean", "sd", "alpha", "beta")
 _PRIORS = {"uniform": (), "normal": ("mean", "sd"), "beta": ("alpha", "beta")}
@@ -61,6 +65,23 @@ def read_section(section: Mapping[str, object], where: str, base: Space | None =
         for place, partial in enumerate(_favourites(section, where))
     )
     return Space(space.parameters, space.conditions, space.forbidden, favourites, space.style, space.notes)
+
+
+def proposer_of(space: Space, section: Mapping[str, object], seed: int, where: str) -> Proposer:
+    """Who joins the pool next, as the section's model and draws_first say.
+
+    Args:
+        space: The space of the section.
+        section: What stands under `[space]`.
+        seed: The scenario's.
+        where: What to call the section in errors.
+    """
+    model, first = section.get("model", True), section.get("draws_first", DRAWS_FIRST)
+    if not isinstance(model, bool):
+        raise ScenarioError(f"{where}: model is {model!r}, expected true or false")
+    if isinstance(first, bool) or not isinstance(first, int) or first < 0:
+        raise ScenarioError(f"{where}: draws_first is {first!r}, expected a whole number of at least 0")
+    return Proposer(space, seed, model=model, draws_first=first)
 
 
 def _tables(section: Mapping[str, object]) -> dict[str, Mapping[str, Any]]:
