@@ -56,7 +56,11 @@ def test_ps_and_proc_tell_the_same() -> None:
         assert (seen.parent, seen.group, seen.alive) == (known.parent, known.group, known.alive)
         assert seen.parent == os.getpid()
         assert processes._resident_by_ps()[child.pid] > 0
-        assert processes._tagged_by_ps(b"CAPTIME_RUN=by-ps/") == processes.tagged("by-ps/") == [child.pid]
+        assert processes._tagged_by_ps(b"CAPTIME_RUN=by-ps/", whole=False) == processes.tagged("by-ps/") == [child.pid]
+        assert processes._tagged_by_ps(b"CAPTIME_RUN=by-ps/1", whole=True) == [child.pid]
+        assert processes._tagged_by_ps(b"CAPTIME_RUN=by-ps/", whole=True) == []
+        assert processes.tagged("by-ps/1", whole=True) == [child.pid]
+        assert processes.tagged("by-ps/", whole=True) == []
     finally:
         child.kill()
         child.wait()

@@ -158,9 +158,11 @@ class LocalExecutor:
 
     def _give(self, handle: SlotHandle, number: int) -> None:
         request = self._requests[number]
-        tag = f"{self._tag}/{request.config}.{request.instance}.{request.attempt}"
-        handle.give(self._program.launch(request, number, tag))
+        handle.give(self._program.launch(request, number, self._tag_of(request)))
         self._speak(handle)
+
+    def _tag_of(self, request: RunRequest) -> str:
+        return f"{self._tag}/{request.config}.{request.instance}.{request.attempt}"
 
     def _share(self) -> None:
         """A slot with nothing to do takes over what another one has not begun."""
@@ -228,7 +230,7 @@ class LocalExecutor:
         lost = [number for number in handle.held if number in handle.begun]
         for number in lost:
             request = self._requests[number]
-            sweep_tag(f"{self._tag}/{request.config}.{request.instance}.{request.attempt}")
+            sweep_tag(self._tag_of(request), whole=True)
         # It speaks of a launch before it begins with it, so these have never begun.
         self._waiting.extendleft(reversed([number for number in handle.held if number not in handle.begun]))
         self._futile += 1

@@ -10,6 +10,7 @@ import shutil
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from captime.supervision.kernel import die_with_parent
@@ -92,7 +93,9 @@ def become_target(surroundings: Surroundings, descriptors: Descriptors) -> None:
         if value is not None:
             _, hard = resource.getrlimit(kind)
             allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(kind, (allowed, allowed))
+            # Nets below nets: a system that knows no such limit runs the program without.
+            with suppress(OSError, ValueError):
+                resource.setrlimit(kind, (allowed, allowed))
     _write_if_possible("/proc/self/oom_score_adj", _KILL_ME_FIRST)
     if surroundings.core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {surroundings.core})

@@ -89,7 +89,7 @@ class SlotHandle:
         self.channel.close()
         if self._place.group is not None:
             kill_groups(self._place.group)
-        sweep_tag(f"{self._tag}/functions.{self.pid}")
+        sweep_tag(f"{self._tag}/functions.{self.pid}", whole=True)
         self._remove_folder()
         log = self._log.read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace").strip() if self._log.exists() else ""
         self._log.unlink(missing_ok=True)

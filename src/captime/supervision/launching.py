@@ -132,9 +132,18 @@ class Launcher:
         )
         limits = Limits(launch, tree, folder, memory_is_limited=limited)
         run = Run(launch, tree, pipes, limits, listener=self._listener, duties=self._duties, group=group)
-        report = run.watch()
-        if group is not None:
-            group.remove()
+        try:
+            report = run.watch()
+        except BaseException:
+            # A full disk, or a mistake of ours: nothing may survive that either.
+            tree.destroy()
+            tree.finish()
+            for pipe in pipes.each():
+                pipe.close()
+            raise
+        finally:
+            if group is not None:
+                group.remove()
         return self._with_output_file(report, launch, folder, matcher)
 
     def _group(self) -> Group | None:

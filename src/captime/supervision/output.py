@@ -130,6 +130,7 @@ class Matcher:
         """The end: what stands after the last newline is a line too."""
         if self._partial:
             self._end_line()
+        self._skipping = False
 
     def _end_line(self) -> None:
         self._waiting.append(self._partial + b"\n")

@@ -122,17 +122,18 @@ def descendants(roots: Iterable[int], keep: frozenset[int] = frozenset()) -> Ite
         waiting += below
 
 
-def tagged(prefix: str) -> list[int]:
-    """Processes that were started with a tag beginning like this in their environment, zombies left out."""
-    wanted = f"{TAG}={prefix}".encode("ascii")
+def tagged(tag: str, *, whole: bool = False) -> list[int]:
+    """Processes that were started with a tag beginning like this in their environment, zombies left out.
+
+    Args:
+        tag: The beginning of their tags.
+        whole: It is all of it: a run's tag may be the beginning of another one's.
+    """
+    wanted = f"{TAG}={tag}".encode("ascii")
     if not LINUX:
-        return _tagged_by_ps(wanted)
-    found = []
-    for pid in all_pids():
-        environment = _read(f"/proc/{pid}/environ")
-        if environment.startswith(wanted) or b"\0" + wanted in environment:
-            found.append(pid)
-    return found
+        return _tagged_by_ps(wanted, whole=whole)
+    begins = b"\0" + wanted + (b"\0" if whole else b"")
+    return [pid for pid in all_pids() if begins in b"\0" + _read(f"/proc/{pid}/environ")]
 
 
 def resident_bytes(pid: int) -> int:
@@ -197,6 +198,7 @@ def _resident_by_ps() -> dict[int, int]:
     return {int(row[0]): int(row[1]) * 1024 for row in _ps("-axo", "pid=,rss=") if len(row) == 2}
 
 
-def _tagged_by_ps(wanted: bytes) -> list[int]:
+def _tagged_by_ps(wanted: bytes, *, whole: bool) -> list[int]:
+    text = wanted.decode("ascii")
     rows = _ps("axeww", "-o", "pid=,command=")
-    return [int(row[0]) for row in rows if any(word.startswith(wanted.decode("ascii")) for word in row[1:])]
+    return [int(row[0]) for row in rows if any(word == text if whole else word.startswith(text) for word in row[1:])]

@@ -25,7 +25,7 @@ class Listener:
         channel: The conversation with the coordinator.
 
     Attributes:
-        asked_to_go: Somebody has sent SIGTERM: the coordinator is dead, or wants us to be.
+        asked_to_go: Somebody has sent a signal to that end: the coordinator is dead, or wants us to be.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -37,7 +37,9 @@ class Listener:
         self._bell.setblocking(False)
         signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        signal.signal(signal.SIGTERM, self._go)
+        # Handled rather than ignored: what is ignored would be ignored by the programs we start, too.
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._go)
         self._selector.register(self._heard, selectors.EVENT_READ)
         self._selector.register(channel, selectors.EVENT_READ)
 
@@ -106,7 +108,9 @@ class Pipe:
 
     def hand_over(self) -> None:
         """The target has its end now; ours of it is closed, so that its end is the end."""
-        os.close(self.outer)
+        if self.outer >= 0:
+            os.close(self.outer)
+            self.outer = -1
 
     def heard(self, ready: set[int]) -> None:
         """Take in what is there, a portion of it; a target that writes faster than we can look has to wait."""
@@ -142,9 +146,13 @@ class Pipe:
         return True
 
     def close(self) -> None:
-        """Forget it."""
+        """Forget it; once is enough."""
+        self.hand_over()
         self._listen(wanted=False)
-        os.close(self._inner)
+        self.open = False
+        if self._inner >= 0:
+            os.close(self._inner)
+            self._inner = -1
 
     def _listen(self, *, wanted: bool) -> None:
         if wanted and not self._listening:

@@ -28,8 +28,8 @@ def sweep(ledger_id: str) -> int:
     return killed
 
 
-def sweep_tag(prefix: str) -> int:
-    """Kill every process with a tag that begins like this, and their descendants; how many that were.
+def sweep_tag(tag: str, *, whole: bool = False) -> int:
+    """Kill every process with a tag that begins like this (or is this), and their descendants; how many that were.
 
     We and our ancestors are spared: captime may be what a run of another captime runs.
     """
@@ -38,7 +38,7 @@ def sweep_tag(prefix: str) -> int:
     deadline = time.monotonic() + _PATIENCE
     looks_without_any = 0
     while looks_without_any < 2 and time.monotonic() < deadline:
-        living = [each for each in descendants(tagged(prefix), spared) if each.alive]
+        living = [each for each in descendants(tagged(tag, whole=whole), spared) if each.alive]
         looks_without_any = 0 if living else looks_without_any + 1
         for each in living:
             strike(each)

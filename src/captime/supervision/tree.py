@@ -96,6 +96,9 @@ class Tree:
 
     def main_has_ended(self) -> bool:
         """The main process is over; it is left as a zombie, so that its number means nobody else."""
+        if not hasattr(os, "waitid"):
+            process = look_at(self.started.pid)
+            return process is None or not process.alive
         try:
             return os.waitid(os.P_PID, self.started.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         except ChildProcessError:
@@ -198,7 +201,7 @@ class Tree:
         if self._adopts:
             return members
         mine = {os.getpid(), *self._keep()}
-        found = [look_at(pid) for pid in tagged(self._tag) if pid not in mine]
+        found = [look_at(pid) for pid in tagged(self._tag, whole=True) if pid not in mine]
         return members + [each for each in found if each is not None]
 
     def finish(self) -> int:
