@@ -95,7 +95,7 @@ def test_the_template_names_the_real_defaults() -> None:
             r"^(?:list|csv|values|generator|function|another|wrapper|stdin|verifier) =.*$", "", text, flags=re.MULTILINE
         )
     )
-    document = dict(shown, options={})
+    document = dict(shown, options={}, space=None)
     document["target"] = {
         k: v for k, v in document["target"].items() if k not in ("settings_style", "switches", "environment", "kind")
     }

@@ -10,7 +10,7 @@ delta = 0.1                       # the certificate may be wrong with this proba
 # seed = 0                        # key of everything that is drawn at random
 # jobs = "auto"                   # runs at once; "auto": one per core
 # oversubscribe = false           # allow more jobs than cores, which disturbs measuring
-# procedure = "race"              # who decides what to run next; see `captime list`
+# procedure = "race"              # who decides what to run next; left out: race, and pool on a space
 # captime_first = "1s"            # for procedures that raise captimes: where they start
 # order = "arrival"               # "fixed": the same outcomes give the same answer, whatever the timing
 # window = 8                      # with order = "fixed": how many runs are open at once
@@ -55,6 +55,9 @@ default = { var_decay = 0.95 }
 patient = { var_decay = 0.999 }
 # another = { command = ["glucose", "{instance}"] }    # a program of its own is a configuration too
 
+# [space]                         # in place of [configurations]: a space nobody can list; see docs/spaces.md
+# var_decay = { type = "float", low = 0.5, high = 0.999, default = 0.95 }    # left out: the candidates are listed
+
 [instances]                       # exactly one of files, list, csv, values, generator
 files = "instances/*.cnf"         # one pattern or a list of them
 # list = "instances.txt"          # one path per line
@@ -71,6 +74,7 @@ files = "instances/*.cnf"         # one pattern or a list of them
 
 [stop]                            # whichever comes first
 epsilon = 0.1                     # the goal: within this of the best
+# gamma = 0.1                     # on a space: of its best but for the luckiest 10 %; left out: as the procedure says
 cpu = "10m"                       # CPU time in all; left out: no limit
 # wall = "1h"                     # wall-clock time; left out: no limit
 # until = "18:30"                 # a time of day; left out: none
