@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 
-from plain_program import PlainProgram, plain_launch
+from plain_program import PlainProgram, launch_of
 from rich.console import Console
 from rich.table import Table
 
@@ -62,7 +62,7 @@ class Stopwatch:
     """An executor with one slot, and a clock around it."""
 
     def __init__(self, isolation: str | None) -> None:
-        self.program = PlainProgram(plain_launch("true"))
+        self.program = PlainProgram(launch_of("true"))
         self.executor = LocalExecutor(self.program, 1, tag=f"benchmark-{os.getpid()}", isolation=isolation)
         self._numbers = count()
 
@@ -86,7 +86,7 @@ def added_per_run(watch: Stopwatch, runs: int) -> list[Spread]:
     """Both ways in turn, and the difference of each pair."""
     spreads = []
     for name, words in COMMANDS.items():
-        watch.program.launch_now = plain_launch(*words)
+        watch.program.launch_now = launch_of(*words)
         pairs = [(plainly(words), watch.supervised()) for _ in range(runs)]
         spreads.append(Spread.of(f"{name}: subprocess.run", [plain for plain, _ in pairs]))
         spreads.append(Spread.of(f"{name}: captime", [ours for _, ours in pairs]))
@@ -97,9 +97,9 @@ def added_per_run(watch: Stopwatch, runs: int) -> list[Spread]:
 def after_the_captime(watch: Stopwatch, runs: int) -> list[Spread]:
     """How much CPU time beyond the captime; and how long from the captime to the report, when all are dead."""
     python = (sys.executable, "-I", "-S", "-c")
-    watch.program.launch_now = replace(plain_launch(*python, BURN), captime=CAPTIME)
+    watch.program.launch_now = replace(launch_of(*python, BURN), captime=CAPTIME)
     beyond = _collect(runs, lambda: _after(watch, lambda: watch.program.report.cpu_ns / 1e9))
-    watch.program.launch_now = replace(plain_launch(*python, TREE), captime=CAPTIME, clock="wall")
+    watch.program.launch_now = replace(launch_of(*python, TREE), captime=CAPTIME, clock="wall")
     late = _collect(runs, lambda: _after(watch, lambda: watch.program.report.wall_ns / 1e9))
     whole = _collect(runs, watch.supervised)
     return [

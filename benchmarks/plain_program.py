@@ -4,31 +4,12 @@ import os
 from dataclasses import replace
 
 from captime.runs import RunOutcome, RunRequest, Status
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Launch, Report, plain_launch
 
 
-def plain_launch(*argv: str) -> Launch:
+def launch_of(*argv: str) -> Launch:
     """A launch without limits that matter."""
-    return Launch(
-        number=0,
-        argv=argv,
-        call=None,
-        environment={"PATH": os.environ.get("PATH", os.defpath)},
-        directory=None,
-        captime=60.0,
-        clock="cpu",
-        wall_limit=120.0,
-        memory_limit=None,
-        output_limit=1 << 30,
-        disk_limit=None,
-        processes_limit=None,
-        stdin=None,
-        patterns={},
-        output_file=None,
-        preparation=None,
-        guarded=(),
-        tag="",
-    )
+    return replace(plain_launch(*argv), environment={"PATH": os.environ.get("PATH", os.defpath)})
 
 
 class PlainProgram:

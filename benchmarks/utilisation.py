@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from plain_program import PlainProgram, plain_launch
+from plain_program import PlainProgram, launch_of
 from rich.console import Console
 from rich.table import Table
 
@@ -31,7 +31,7 @@ def busy_seconds() -> float:
 
 def measure(jobs: int, runs: int) -> dict[str, float | int | str]:
     """Keep all slots busy, as a coordinator would: one request in hand per slot beyond the one under way."""
-    program = PlainProgram(plain_launch(sys.executable, "-I", "-S", "-c", BURN))
+    program = PlainProgram(launch_of(sys.executable, "-I", "-S", "-c", BURN))
     with LocalExecutor(program, jobs, tag=f"benchmark-{os.getpid()}", ahead=jobs) as executor:
         supervisors = executor.pids()
         before = busy_seconds(), time.process_time(), sum(cpu_clock_ns(pid) or 0 for pid in supervisors)

@@ -14,7 +14,7 @@ import pytest
 from captime.errors import ScenarioError
 from captime.executors.local import LocalExecutor
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.processes import tagged
 
 TARGETS = Path(__file__).parent / "targets"
@@ -29,26 +29,7 @@ _STATUS = {
 
 def launch(*argv: str, **changes: Any) -> Launch:
     """A launch with generous limits."""
-    plain = Launch(
-        number=0,
-        argv=argv,
-        call=None,
-        environment={"PATH": "/usr/bin:/bin"},
-        directory=None,
-        captime=30.0,
-        clock="cpu",
-        wall_limit=60.0,
-        memory_limit=None,
-        output_limit=1 << 30,
-        disk_limit=None,
-        processes_limit=None,
-        stdin=None,
-        patterns={},
-        output_file=None,
-        preparation=None,
-        guarded=(),
-        tag="",
-    )
+    plain = replace(plain_launch(*argv), environment={"PATH": "/usr/bin:/bin"}, captime=30.0)
     return replace(plain, **changes)
 
 

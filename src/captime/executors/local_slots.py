@@ -11,7 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from captime.supervision.groups import hand_down_controllers, own_group, remove_
 from captime.supervision.handle import SlotHandle
 from captime.supervision.kernel import LINUX
 from captime.supervision.launching import Place
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.probe import escape_attempt, escaped
 from captime.supervision.sweep import FOLDER_PREFIX, GROUP_PREFIX
 from captime.supervision.tree import ISOLATIONS, Isolation
@@ -176,7 +176,7 @@ class LocalSlots:
         added, measured = [], []
         for _ in range(_CALIBRATIONS):
             number = next(self._numbers)
-            launch = replace(escape_attempt(number, f"{self._tag}/calibration"), argv=argv, patterns={}, clock="cpu")
+            launch = plain_launch(*argv, number=number, tag=f"{self._tag}/calibration")
             before = time.monotonic_ns()
             report = self._answer(handle, launch)
             added.append((time.monotonic_ns() - before - report.wall_ns) / 1e9)

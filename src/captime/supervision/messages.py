@@ -6,6 +6,7 @@ exact, infinity included. Nothing here runs or judges anything.
 
 import base64
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
@@ -126,6 +127,30 @@ class Launch:
                 "verifier": None if values["verifier"] is None else tuple(values["verifier"]),
             }
         )
+
+
+def plain_launch(*argv: str, number: int = 0, tag: str = "") -> Launch:
+    """A command in an empty environment and within no limits but a minute of wall-clock time; to be refined."""
+    return Launch(
+        number=number,
+        argv=argv,
+        call=None,
+        environment={},
+        directory=None,
+        captime=math.inf,
+        clock="cpu",
+        wall_limit=60.0,
+        memory_limit=None,
+        output_limit=1 << 30,
+        disk_limit=None,
+        processes_limit=None,
+        stdin=None,
+        patterns={},
+        output_file=None,
+        preparation=None,
+        guarded=(),
+        tag=tag,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ behind is alive after the run was reported, the level does not hold.
 """
 
 import sys
+from dataclasses import replace
 
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.processes import look_at
 
 # Prints the number of the process that tries to escape; the run's tree is otherwise gone when it ends.
@@ -28,26 +29,8 @@ _PATTERN = r"^(\d+)$"
 
 def escape_attempt(number: int, tag: str) -> Launch:
     """The launch of the probe."""
-    return Launch(
-        number=number,
-        argv=(sys.executable, "-I", "-S", "-c", _ESCAPE),
-        call=None,
-        environment={},
-        directory=None,
-        captime=30.0,
-        clock="wall",
-        wall_limit=30.0,
-        memory_limit=None,
-        output_limit=1 << 20,
-        disk_limit=None,
-        processes_limit=None,
-        stdin=None,
-        patterns={"escaped": _PATTERN},
-        output_file=None,
-        preparation=None,
-        guarded=(),
-        tag=tag,
-    )
+    plain = plain_launch(sys.executable, "-I", "-S", "-c", _ESCAPE, number=number, tag=tag)
+    return replace(plain, patterns={"escaped": _PATTERN})
 
 
 def escaped(report: Report) -> str:
