@@ -23,6 +23,14 @@ from captime.targets import Targets
 from captime.utilities import parse_utility
 
 
+def runtimes(seed: int, n_configs: int, spread: float, n_instances: int = 1500) -> FloatArray:
+    """Hard and easy instances, fast and slow configurations."""
+    rng = np.random.default_rng(seed)
+    speed = np.exp(spread * rng.normal(size=n_configs))
+    hard = np.exp(0.7 * rng.normal(size=n_instances))
+    return np.asarray(speed[:, None] * hard * rng.exponential(size=(n_configs, n_instances)))
+
+
 class Scribe:
     """A journal that writes everything into a ledger, the prior before the first run that it governs."""
 
@@ -93,6 +101,7 @@ def written(
         "options": dict(options or {}),
         "seed": seed,
         "captime_first": 1.0,
+        "goal": epsilon,
     }
     configs = [ConfigRow(index, f"c{index}", {"x": index}) for index in range(n_configs)]
     with Ledger.create(path, scenario, configs) as ledger:

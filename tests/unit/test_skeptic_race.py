@@ -6,23 +6,13 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from captime.arrays import FloatArray
 from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, LedgerReader
 from captime.skeptic import audit
-from written_ledgers import forge, written
-
-
-def runtimes(seed: int, n_configs: int, spread: float, n_instances: int = 1500) -> FloatArray:
-    """Hard and easy instances, fast and slow configurations."""
-    rng = np.random.default_rng(seed)
-    speed = np.exp(spread * rng.normal(size=n_configs))
-    hard = np.exp(0.7 * rng.normal(size=n_instances))
-    return np.asarray(speed[:, None] * hard * rng.exponential(size=(n_configs, n_instances)))
+from written_ledgers import forge, runtimes, written
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from captime.utilities.durations import duration_text
 _EVENTS = 5
 _SHOWN_IN_FLIGHT = 8
 # Written for those who check, not for those who watch.
-_QUIET = {"facts"}
+_QUIET = {"facts", "candidates"}
 
 
 def status_command(

@@ -9,8 +9,11 @@ from captime.ledger import Certified, LedgerReader
 from captime.ledger.encoding import certified_of
 from captime.ledger.schema import CERTIFICATE
 from captime.skeptic.books import Books
+from captime.skeptic.fixed import FixedCheck
 from captime.skeptic.question import Question, read_question
 from captime.skeptic.race import RaceCheck
+
+_FIXED = ("up", "oup", "naive", "fixed-captimes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +89,8 @@ def _checked(books: Books, question: Question, certified: Certified) -> tuple[li
         check = RaceCheck(books, question, certified.certificate)
         check.check()
         return check.account, ""
+    if question.procedure in _FIXED:
+        fixed = FixedCheck(books, question, certified.certificate)
+        fixed.check()
+        return fixed.account, fixed.why
     return [], f"nobody has written a check of procedure {question.procedure} yet"

@@ -1,5 +1,6 @@
 """What was asked, as the ledger's scenario says; nothing is taken from the engine."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,9 @@ class Question:
         procedure: Who decided.
         options: Its options.
         seed: Key of the draws.
+        captime_first: The first captime, where captimes rise.
+        ceiling: No run gets more seconds than this.
+        goal: The epsilon that was asked for at first; None if it is not on record.
     """
 
     utility: Utility
@@ -26,6 +30,9 @@ class Question:
     procedure: str
     options: Mapping[str, Any]
     seed: int
+    captime_first: float = 1.0
+    ceiling: float = math.inf
+    goal: float | None = None
 
 
 def read_question(scenario: Mapping[str, Any]) -> Question | str:
@@ -46,4 +53,14 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
         str(scenario["procedure"]),
         dict(scenario.get("options", {})),
         int(scenario["seed"]),
+        float(scenario.get("captime_first", 1.0)),
+        _number(scenario, "target", "ceiling") or math.inf,
+        _number(scenario, "goal"),
     )
+
+
+def _number(scenario: Any, *names: str) -> float | None:
+    """A number somewhere inside a scenario; None if there is none."""
+    for name in names:
+        scenario = scenario.get(name) if isinstance(scenario, Mapping) else None
+    return float(scenario) if isinstance(scenario, int | float) else None

@@ -1,0 +1,83 @@
+# ruff: noqa: S608 (the forger writes SQL, with nobody's input in it)
+import re
+from pathlib import Path
+
+import pytest
+
+from captime.errors import LedgerDamaged
+from captime.skeptic import audit
+from written_ledgers import forge, runtimes, written
+
+_LAST = "(SELECT max(seq) FROM certificate)"
+KINDS: dict[str, tuple[str, dict[str, object], float]] = {
+    "up": ("up", {}, 0.55),
+    "up as the paper has it": ("up", {"variant": "paper"}, 0.6),
+    "up with two events": ("up", {"events": 2}, 0.55),
+    "up as published": ("up", {"variant": "as-published"}, 0.65),
+    "oup": ("oup", {}, 0.6),
+    "oup by the old rule": ("oup", {"rule": "old"}, 0.6),
+    "fixed captimes": ("fixed-captimes", {}, 0.2),
+    "naive": ("naive", {}, 0.55),
+    "naive with what the bounds show": ("naive", {"variant": "recommended"}, 0.55),
+}
+
+
+def _recorded(path: Path, kind: str) -> float:
+    procedure, options, epsilon = KINDS[kind]
+    held = written(
+        path,
+        runtimes(2, 4, 1.0),
+        procedure=procedure,
+        options=options,
+        epsilon=epsilon,
+        loses=lambda request: 0.01 if request.instance % 17 == 3 and request.attempt == 0 else None,
+    )
+    assert held.epsilon <= epsilon
+    return held.epsilon
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_procedures_with_fixed_captimes_are_confirmed_and_not_more(kind: str, tmp_path: Path) -> None:
+    """The epsilon claimed follows from the rows; a slightly smaller one, with fresh hashes, does not."""
+    path = tmp_path / "a.ledger"
+    epsilon = _recorded(path, kind)
+    assert audit(path).verdict == "confirmed"
+    # Bets are rounded to a grid by the engine and not by the skeptic; naive claims what was asked, not what is shown.
+    share = 0.5 if kind in ("fixed captimes", "naive") else 0.999
+    forge(path, f"UPDATE certificate SET epsilon = epsilon * {share} - 0.001 WHERE seq = {_LAST} AND epsilon > 0.01")
+    if epsilon > 0.01 and kind != "naive":
+        with pytest.raises(LedgerDamaged, match="but the rows show"):
+            audit(path)
+
+
+def test_interval_captimes_and_prefixes_are_checked_too(tmp_path: Path) -> None:
+    """A narrower interval, a captime that is on no ladder, a run less, another delta."""
+    wrong = {
+        "is worth between": f"UPDATE certificate SET utility_low = utility_low + 0.01 WHERE seq = {_LAST}",
+        "not on the ladder": "UPDATE start SET captime = captime * 1.5 WHERE position = 5 AND config = 1",
+        "at delta 0.2": "UPDATE certificate SET delta = 0.2",
+    }
+    for number, (words, change) in enumerate(wrong.items()):
+        path = tmp_path / f"{number}.ledger"
+        _recorded(path, "up")
+        forge(path, change)
+        with pytest.raises(LedgerDamaged, match=words):
+            audit(path)
+    path = tmp_path / "stepped.ledger"
+    _recorded(path, "up")
+    forge(path, *(f"DELETE FROM {table} WHERE position = 6 AND config = 2" for table in ("outcome", "look", "start")))
+    with pytest.raises(LedgerDamaged, match="stepped over"):
+        audit(path)
+
+
+@pytest.mark.parametrize(
+    ("procedure", "options", "words"),
+    [("up", {"bound": "kl"}, "bound kl"), ("coup", {}, "procedure coup"), ("coup-plus", {}, "procedure coup-plus")],
+)
+def test_what_has_no_check_yet_is_said(procedure: str, options: dict[str, object], words: str, tmp_path: Path) -> None:
+    """Whole, but not verified: never passed in silence."""
+    path = tmp_path / "a.ledger"
+    written(path, runtimes(2, 3, 1.0), procedure=procedure, options=options, epsilon=0.7, budget=200.0)
+    found = audit(path)
+    assert found.verdict == "not-verifiable"
+    assert re.search(words, found.why)
