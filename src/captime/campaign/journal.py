@@ -13,6 +13,10 @@ from captime.targets import Targets
 Reader = Callable[[Sequence[RunOutcome]], None]
 
 
+def _nothing() -> None:
+    """Nobody has anything to write down."""
+
+
 class LedgerJournal:
     """Writes everything down, then lets others look at what came back.
 
@@ -21,15 +25,23 @@ class LedgerJournal:
         stream: Says which instance and which seed a position stands for.
         readers: Are shown what came back, after it was written down; one of them may object by raising.
         orders: Whether orders are written down too. Where decisions depend on outcomes alone, they need not be.
+        before_start: Called before runs are announced: what was fixed before them is written down before them.
     """
 
     def __init__(
-        self, ledger: Ledger, stream: InstanceStream, readers: Sequence[Reader] = (), *, orders: bool = True
+        self,
+        ledger: Ledger,
+        stream: InstanceStream,
+        readers: Sequence[Reader] = (),
+        *,
+        orders: bool = True,
+        before_start: Callable[[], None] = _nothing,
     ) -> None:
         self._ledger = ledger
         self._stream = stream
         self._readers = readers
         self._orders = orders
+        self._before_start = before_start
 
     def asked(self, slots: int, targets: Targets) -> None:
         """See the protocol."""
@@ -38,6 +50,7 @@ class LedgerJournal:
 
     def started(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol. The instances and seeds of new positions are registered with them."""
+        self._before_start()
         positions = {request.instance for request in requests}
         self._ledger.started(requests, {position: sample_at(self._stream, position) for position in positions})
         reached("announced")

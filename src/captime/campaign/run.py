@@ -197,7 +197,13 @@ class _Campaign:
         question, ledger, memory = self._question, self._ledger, self._memory
         repeatable = question.program.repeatable
         in_order = self._manner.order == "fixed"
-        journal = LedgerJournal(ledger, question.stream, (self._census.take, self._objections), orders=not in_order)
+        journal = LedgerJournal(
+            ledger,
+            question.stream,
+            (self._census.take, self._objections),
+            orders=not in_order,
+            before_start=lambda: self._write_facts(procedure),
+        )
         if not in_order:
             go_on(procedure, evidence, ledger, memory, repeatable=repeatable)
             return self._losses, journal
