@@ -11,11 +11,12 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.intervals import Ends
 from captime.plans.protocol import Plan
+from captime.procedures.new_goals import NewGoals
 from captime.procedures.problem import Problem
 from captime.procedures.ranks import largest
 
 
-class LeaderAndChallenger:
+class LeaderAndChallenger(NewGoals):
     """The state of an LUCB procedure.
 
     Attributes:

@@ -15,6 +15,7 @@ from captime.bounds.hoeffding import hoeffding_radius
 from captime.certificate import Certificate
 from captime.intervals import Intervals
 from captime.plans.protocol import Plan
+from captime.procedures.new_goals import NewGoals
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Progress
 from captime.tally import Outlook, Tally, standing
@@ -57,7 +58,7 @@ class _Rounds:
     level: IntArray
 
 
-class Lockstep:
+class Lockstep(NewGoals):
     """One round: every candidate on the next position; then tighten, eliminate, certify, raise captimes.
 
     Attributes:

@@ -16,6 +16,7 @@ from captime.plans.protocol import Plan
 from captime.procedures.lockstep import _best_so_far as best_so_far
 from captime.procedures.manners import Manners
 from captime.procedures.merge import Merged, merge, next_rival
+from captime.procedures.new_goals import NewGoals
 from captime.procedures.problem import Problem
 from captime.procedures.ranks import largest, two_largest
 from captime.procedures.turns import Lanes, SingleSteps, Turns, no_turns
@@ -23,7 +24,7 @@ from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
 
-class Optimist:
+class Optimist(NewGoals):
     """One decision: one run (or one rise with its repeated runs) of the configuration with the largest upper bound.
 
     Attributes:

@@ -7,6 +7,7 @@ duel of the leader with i* fails), and delta pays for these three. How runs are 
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -344,7 +345,25 @@ class Race:
         if self._paired:
             self._fight()
 
+    def retarget(self, epsilon: float) -> None:
+        """Another goal from now on. Bounds stay; duels are weighed at other margins, which are right at all of them."""
+        self.problem = replace(self.problem, epsilon=epsilon)
+        self._aim = max(epsilon, _SMALLEST_EPSILON)
+        self._duels = Duels(self.problem.n_configs, margins(self._aim))
+        if self._start is not None and self._paired:
+            self._fight()
+        if self._best is not None:
+            self._certify()
+            # Clearing was for the old goal, and so was the moment at which captimes are lengthened.
+            self._lengthen(self._best.epsilon)
+
     # ------------------------------------------------------------------ what is certain
+
+    def facts(self) -> dict[str, object] | None:
+        """Where the race begins and with which ranking, for those who check it; None before it has begun."""
+        if self._start is None or self._ranking is None:
+            return None
+        return {"start": self._start, "ranking": self._ranking.tolist()}
 
     def _epsilons(self) -> FloatArray:
         """By how much each configuration may be better than the leader, by own bounds or by duel."""
