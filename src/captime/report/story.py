@@ -42,7 +42,7 @@ class Progress:
     raised: Sequence[tuple[float, int, float]] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Story:
     """A campaign as it stands in its file.
 

@@ -157,7 +157,7 @@ class Chart:
     x: Axis
     y: Axis
     marks: Sequence[Mark] = field(default_factory=tuple)
-    width: float = 720.0
+    width: float = 960.0
     height: float = 340.0
     name: str = "chart"
 

@@ -29,7 +29,7 @@ class Scale:
         self._log = axis.scale != "linear"
         self._low, high = self._flat(axis.low), self._flat(axis.high)
         self._start = start
-        self._factor = (end - start) / (high - self._low) if high > self._low else 0.0
+        self._factor = (end - start) / (high - self._low) if high != self._low else 0.0
 
     def _flat(self, value: float) -> float:
         return math.log10(max(value, 1e-300)) if self._log else value
@@ -49,12 +49,13 @@ def ticks(axis: Axis, room: float) -> list[tuple[float, str]]:
     """Places and labels; fewer where there is little room, given in pixels."""
     most = max(2, min(_WIDEST, int(room / 62)))
     if axis.ticks is not None:
-        return [tick for tick in axis.ticks if axis.low <= tick[0] <= axis.high]
+        low, high = min(axis.low, axis.high), max(axis.low, axis.high)
+        return [tick for tick in axis.ticks if low <= tick[0] <= high]
     if axis.scale == "time":
         return [(value, duration_text(value)) for value in _times(axis.low, axis.high, most)]
     if axis.scale == "log":
         return [(value, f"{value:g}") for value in _powers(axis.low, axis.high, most)]
-    return _round_numbers(axis.low, axis.high, most)
+    return round_ticks(axis.low, axis.high, most)
 
 
 def _times(low: float, high: float, most: int) -> Sequence[float]:
@@ -74,7 +75,8 @@ def _powers(low: float, high: float, most: int) -> Sequence[float]:
     return found[:: max(1, math.ceil(len(found) / most))]
 
 
-def _round_numbers(low: float, high: float, most: int) -> list[tuple[float, str]]:
+def round_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Round numbers between two ends, at most about so many, with their labels."""
     if not high > low:
         return [(low, f"{low:g}")]
     rough = (high - low) / most

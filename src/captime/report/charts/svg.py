@@ -25,10 +25,11 @@ from captime.report.charts.nodes import Node, element
 from captime.report.charts.scales import Scale, ticks
 
 # Average width of a character of the page's font at 12 pixels; only used to leave enough room.
-_CHARACTER = 6.4
+_CHARACTER = 6.9
 _LINE = 17.0
 _LONGEST_LABEL = 30
 _HIT = 7.0
+_INDENT = 40.0
 
 
 class Frame:
@@ -88,7 +89,8 @@ def _axes(frame: Frame) -> Node:
     grid = not any(isinstance(mark, Cells) for mark in chart.marks)
     for value, label in frame.y_ticks:
         at = frame.y.one(value)
-        if grid:
+        # Names beside an axis need no lines.
+        if grid and chart.y.label:
             group.add(element("line", class_="grid", x1=frame.left, x2=frame.right, y1=at, y2=at))
         group.add(_text(_cut(label), frame.left - 7.0, at + 4.0, "end", "tick"))
     for value, label in frame.x_ticks:
@@ -109,11 +111,11 @@ def _axes(frame: Frame) -> Node:
 
 def _laid_out(chart: Chart, width: float) -> list[tuple[Mark, str, float, int]]:
     """Where each entry of the legend goes: its left edge, and its line."""
-    placed, at, row = [], 40.0, 0
+    placed, at, row = [], _INDENT, 0
     for mark, label in chart.legend():
-        needed = 30.0 + _CHARACTER * len(_cut(label))
-        if at > 40.0 and at + needed > width - 10.0:
-            at, row = 40.0, row + 1
+        needed = 36.0 + _CHARACTER * len(_cut(label))
+        if at > _INDENT and at + needed > width - 10.0:
+            at, row = _INDENT, row + 1
         placed.append((mark, label, at, row))
         at += needed
     return placed
@@ -135,7 +137,9 @@ def _swatch(mark: Mark, at: float, height: float) -> Node:
         kind = "band" if isinstance(mark, Band) else "strip"
         return element("rect", class_=f"{kind} fill-{color}", x=at, y=height - 5.0, width=16.0, height=10.0)
     dashes = " dashed" if isinstance(mark, Line) and mark.dashed else ""
-    return element("line", class_=f"line line-{color}{dashes}", x1=at, x2=at + 16.0, y1=height, y2=height)
+    return element(
+        "line", class_=f"line line-{color}{dashes}", x1=at, x2=at + 16.0, y1=height, y2=height, stroke_width=1.8
+    )
 
 
 def _text(text: str, x: float, y: float, anchor: str, kind: str) -> Node:
@@ -217,7 +221,7 @@ def _(mark: Rule, frame: Frame) -> Node:
     if mark.along == "y":
         at = frame.y.one(mark.value)
         line = element("line", class_=f"rule line-{mark.color}", x1=frame.left, x2=frame.right, y1=at, y2=at)
-        return element("g", line, _text(mark.label, frame.right - 3.0, at - 4.0, "end", "note"))
+        return element("g", line, _text(mark.label, frame.left + 4.0, at - 4.0, "start", "note"))
     at = frame.x.one(mark.value)
     line = element("line", class_=f"rule line-{mark.color}", x1=at, x2=at, y1=frame.top, y2=frame.bottom)
     left = at > (frame.left + frame.right) / 2.0

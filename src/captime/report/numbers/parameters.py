@@ -118,7 +118,7 @@ def _ranges(numbers: FloatArray, active: IntArray) -> tuple[list[str], list[IntA
     edges = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, _BINS + 1)))
     place = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
     present = np.unique(place).tolist()
-    labels = [f"{edges[each]:.3g} to {edges[each + 1]:.3g}" for each in present]
+    labels = [f"{_number(float(edges[each]))} to {_number(float(edges[each + 1]))}" for each in present]
     return labels, [active[place == each] for each in present]
 
 
@@ -142,7 +142,7 @@ def _scaled(name: str, values: Sequence[object]) -> Column:
     flat = np.log(numbers) if logarithmic else numbers
     first, last = float(np.nanmin(flat)), float(np.nanmax(flat))
     place = (flat - first) / (last - first) if last > first else np.where(np.isnan(flat), np.nan, 0.5)
-    return Column(name, place, [(0.0, f"{low:.4g}"), (1.0, f"{high:.4g}")])
+    return Column(name, place, [(0.0, _number(low)), (1.0, _number(high))])
 
 
 def _listed(name: str, values: Sequence[object]) -> Column:
@@ -150,6 +150,11 @@ def _listed(name: str, values: Sequence[object]) -> Column:
     step = 1.0 / max(1, len(distinct) - 1)
     place = np.array([math.nan if value is None else distinct.index(_key(value)) * step for value in values])
     return Column(name, place, [(index * step, label) for index, label in enumerate(distinct)])
+
+
+def _number(value: float) -> str:
+    """Three digits, or whole numbers where they are large."""
+    return f"{value:,.0f}" if 1000.0 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
 def _key(value: object) -> str:

@@ -6,6 +6,7 @@ band around it answers with certainty for all of them at once: no utility has to
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -90,6 +91,7 @@ class WhatIf:
     last: float
 
 
+@lru_cache(maxsize=1)
 def what_if(story: Story) -> WhatIf | None:
     """The families, over times that the runs know something about; None without runs."""
     base = distributions(story)

@@ -76,8 +76,8 @@ def _chart(story: Story, fought: Duel) -> Chart:
         Axis(f"{second}, time", low, high, "time"),
         Axis(f"{first}, time", low, high, "time"),
         marks,
-        width=560.0,
-        height=480.0,
+        width=680.0,
+        height=560.0,
         name="duel",
     )
 

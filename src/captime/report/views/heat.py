@@ -45,7 +45,7 @@ def heat_view(story: Story) -> View | None:
     left_out = len(story.names) - n_rows
     rest = f" {left_out:,} more configurations are not shown." if left_out > 0 else ""
     caption = (
-        "Rows: configurations, the recommended one on top. White: never run there, because it was not needed."
+        "Rows: configurations, the recommended one on top. Empty: never run there, because it was not needed."
         + joined
         + rest
     )

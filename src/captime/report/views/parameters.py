@@ -1,5 +1,7 @@
 """Which settings matter? The effect of each parameter on the utility, and all configurations at one glance."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from captime.arrays import FloatArray
@@ -37,8 +39,8 @@ def parameters_view(story: Story) -> View | None:
     ]
     caption = (
         "Average utility of the configurations that share a value; the strongest parameter first. The bars hold all at "
-        f"once with probability at least {100 * (1 - story.delta):g} %, because every configuration's interval does. An "
-        "average says what these configurations have in common, not what changing one parameter alone would do. "
+        f"once with probability at least {100 * (1 - story.delta):g} %, because every configuration's interval does. "
+        "An average says what these configurations have in common, not what changing one parameter alone would do. "
         f"“{INACTIVE}”: the parameter does not apply there."
     )
     table = Table(("parameter", "value", "configurations", "utility", "lower", "upper"), rows)
@@ -48,7 +50,8 @@ def parameters_view(story: Story) -> View | None:
 def _effect(effect: Effect, low: float, high: float) -> Chart:
     at = np.arange(len(effect.groups), dtype=np.float64)
     tips = [
-        f"{effect.name} {group}: {len(members)} configurations\nmean utility {estimate:.3f}, in [{lower:.3f}, {upper:.3f}]"
+        f"{effect.name} {group}: {len(members)} configurations\n"
+        f"mean utility {estimate:.3f}, in [{lower:.3f}, {upper:.3f}]"
         for group, members, estimate, lower, upper in zip(
             effect.groups,
             effect.members,
@@ -64,7 +67,7 @@ def _effect(effect: Effect, low: float, high: float) -> Chart:
         Axis(printable(effect.name), max(0.0, low - 0.02), min(1.0, high + 0.02)),
         Axis("", len(effect.groups) - 0.4, -0.6, ticks=ticks),
         [Spans(at, effect.lower, effect.upper, effect.estimate, "c0", tips=tips)],
-        width=350.0,
+        width=330.0,
         height=84.0 + 20.0 * len(effect.groups),
         name="effect",
     )
@@ -88,7 +91,7 @@ def parallel_view(story: Story) -> View | None:
         if config != story.leader:
             level = min(_LEVELS - 1, _LEVELS * rank // len(order))
             marks.append(_polyline(story, axes, config, f"s{level}", 1.0))
-    marks.append(_polyline(story, axes, story.leader, "c1", 3.0, "recommended"))
+    marks.append(replace(_polyline(story, axes, story.leader, "c1", 3.0), label="recommended"))
     marks += [Line(np.empty(0), np.empty(0), "s0", "low utility"), Line(np.empty(0), np.empty(0), "s4", "high utility")]
     for place, column in enumerate(axes):
         marks += _tick_labels(place, column)
@@ -116,13 +119,13 @@ def parallel_view(story: Story) -> View | None:
     )
 
 
-def _polyline(story: Story, axes: list[Column], config: int, color: str, width: float, label: str = "") -> Line:
+def _polyline(story: Story, axes: list[Column], config: int, color: str, width: float) -> Line:
     y: FloatArray = np.array([axis.place[config] for axis in axes])
     settings = "\n".join(f"{axis.name} = {_shown(story.settings[config].get(axis.name), INACTIVE)}" for axis in axes)
     estimate = 0.0 if story.scores is None else float(np.nan_to_num(story.scores.estimate[config]))
     tip = f"{printable(story.names[config])}, utility about {estimate:.3f}\n{printable(settings)}"
     x = np.arange(len(axes), dtype=np.float64)
-    return Line(x, np.where(np.isnan(y), _BELOW, y), color, label, width=width, tip=tip)
+    return Line(x, np.where(np.isnan(y), _BELOW, y), color, width=width, tip=tip)
 
 
 def _tick_labels(place: int, column: Column) -> list[Mark]:

@@ -32,8 +32,8 @@ def spending_view(story: Story) -> View | None:
         for number, step in enumerate(sorted({round(float(size[each])) for each in who})):
             same = [each for each in who if round(float(size[each])) == step]
             tips = [
-                f"{printable(story.names[each])}\n{cpu_time(float(paid.seconds[each]))}, {int(paid.runs[each]):,} runs, "
-                f"utility about {x[each]:.3f}"
+                f"{printable(story.names[each])}\n{cpu_time(float(paid.seconds[each]))}, "
+                f"{int(paid.runs[each]):,} runs, utility about {x[each]:.3f}"
                 for each in same
             ]
             shown = "" if number else label
@@ -86,7 +86,7 @@ def captimes_view(story: Story) -> View | None:
     how = (
         "Captimes rise step by step, for those who need it: one staircase per configuration."
         if known.steps
-        else "Captimes were drawn by chance from the utility itself, before the runs: median and longest of each stretch."
+        else "Chance drew captimes from the utility itself, before the runs: median and longest of each stretch."
     )
     table = Table(
         ("cpu_seconds", "configuration", "captime"),

@@ -1,11 +1,10 @@
 """And if my utility were different? Who would be best then, what would be lost, and what of that is certain."""
 
-import math
-
 import numpy as np
 
-from captime.arrays import BoolArray, IntArray
+from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, Line, Mark, Spans, Strip
+from captime.report.charts.scales import round_ticks
 from captime.report.numbers.whatif import ENOUGH, Dominance, Family, WhatIf, dominance, what_if
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
@@ -24,10 +23,10 @@ def whatif_view(story: Story) -> View | None:
     charts = [_chart(story, family) for family in answers.families]
     caption = (
         "The same runs, other utilities; no new run is needed. Lines: estimated regret, how much worse than the best "
-        "each one would be. Coloured strip: who would be best (by estimate). Dashed: certified regret of the recommended "
-        "configuration; whatever its true value, it is not more than that, for all these utilities, configurations and "
-        f"times at once, with probability at least {100 * (1 - story.delta):g} % (from the band around the whole "
-        f"distribution). Configurations with fewer than {ENOUGH} runs have no line."
+        "each one would be. Coloured strip: who would be best, by estimate. Dashed: certified regret of the "
+        "recommended one, as far as it fits into the chart; it is not more than that for all these utilities, "
+        f"configurations and times at once, with probability at least {100 * (1 - story.delta):g} % (from the band "
+        f"around the whole distribution). Configurations with fewer than {ENOUGH} runs have no line."
     )
     names = {"families": [_numbers(story, family) for family in answers.families]}
     return View("whatif", "And if my utility were different?", caption, charts, _table(story, answers), numbers=names)
@@ -65,7 +64,9 @@ def _shown(story: Story, family: Family) -> list[int]:
 def _chart(story: Story, family: Family) -> Chart:
     shown, regret, best = _shown(story, family), family.regret(), family.best(story.leader)
     certain = family.certified_regret(story.leader)
-    top = min(1.0, max(0.05, 1.1 * float(np.nanmax(np.concatenate((regret[shown].ravel(), certain))))))
+    # Estimates decide how much is shown; a certified regret that leaves the chart says too little to be drawn.
+    top = min(1.0, max(2.5 * float(np.nanmax(regret[shown], initial=0.02)), 1.3 * float(certain.min())))
+    certain = np.where(certain <= top, certain, np.nan)
     colors = {config: f"c{place}" for place, config in enumerate(shown)}
     marks: list[Mark] = [_strip(story, family, best, colors, top)]
     for config in reversed(shown):
@@ -78,13 +79,10 @@ def _chart(story: Story, family: Family) -> Chart:
         axis = Axis(f"{family.words} (logarithmic)", family.parameter[0], family.parameter[-1], "time")
     else:
         axis = Axis(f"{family.words} (logarithmic)", family.parameter[0], family.parameter[-1], "log")
-    step = 10.0 ** math.floor(math.log10(top))
-    step = next(size * step for size in (0.2, 0.5, 1.0) if top / (size * step) <= 6.0)
-    ticks = [(number * step, f"{number * step:.2g}") for number in range(int(top / step) + 1)]
     return Chart(
         f"{family.name}: utilities {family.example.format('…')}",
         axis,
-        Axis("regret", -0.16 * top, top, ticks=ticks),
+        Axis("regret", -0.16 * top, top, ticks=round_ticks(0.0, top, 6)),
         marks,
         height=340.0,
         name=f"whatif-{family.name}",
@@ -179,21 +177,21 @@ def _dominance_caption(story: Story, found: Dominance, beaten: BoolArray) -> str
     count = int(beaten[1:].sum())
     worst = float(found.certified[0, 1:].max())
     return (
-        f"The largest loss, over every utility there is, from taking {leader} instead of another: the most by which the "
-        f"other one's runtime distribution is ever ahead. 0 means that it is at least as good for everybody (first-order "
-        f"dominance): by estimate that is so against {count} of {len(found.config) - 1} shown. Certified for all "
-        f"utilities at once, with probability at least {100 * (1 - story.delta):g} %: whatever the utility, taking "
-        f"{leader} loses at most {rounded_up(worst, 3)} against any of them."
+        f"The largest loss, over every utility there is, from taking {leader} instead of another: the most by which "
+        "the other one's runtime distribution is ever ahead. 0 means that it is at least as good for everybody "
+        f"(first-order dominance): by estimate that is so against {count} of {len(found.config) - 1} shown. "
+        f"Certified for all utilities at once, with probability at least {100 * (1 - story.delta):g} %: whatever the "
+        f"utility, taking {leader} loses at most {rounded_up(worst, 3)} against any of them."
     )
 
 
 def _dominance_chart(story: Story, found: Dominance) -> Chart:
     rivals = np.arange(1, len(found.config))
-    at = rivals - 1.0
+    at: FloatArray = np.arange(len(rivals), dtype=np.float64)
     certain, estimate = found.certified[0, rivals], found.loss[0, rivals]
     tips = [
-        f"{printable(story.names[int(found.config[rival])])}\nlargest loss about {found.loss[0, rival]:.3f}, for certain at "
-        f"most {rounded_up(float(found.certified[0, rival]), 3)}"
+        f"{printable(story.names[int(found.config[rival])])}\n"
+        f"largest loss about {found.loss[0, rival]:.3f}, for certain at most {found.certified[0, rival]:.3f}"
         for rival in rivals.tolist()
     ]
     ticks = [(float(place), printable(story.names[int(found.config[place + 1])])) for place in range(len(rivals))]

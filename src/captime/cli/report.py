@@ -1,0 +1,98 @@
+"""`captime report`: a campaign as one page to read, mail and print."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.errors import ScenarioError
+from captime.report.machine import certificate_json
+from captime.report.page.html import report_page, write_report
+from captime.report.story import Story, read_story
+from captime.report.trace_story import is_trace, read_trace_story
+from captime.report.views import View, figures_of
+from captime.report.views.duel import duel_view
+from captime.report.words import printable
+
+
+def report_command(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="LEDGER|TRACE", help="A ledger (a campaign may be writing to it), or a trace."),
+    ],
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page; beside the ledger by default.")
+    ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME,NAME", help="Compare these two configurations; may be repeated."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers behind all figures as one JSON object instead.")
+    ] = False,
+) -> None:
+    """Write everything there is to see about a campaign into one HTML file that needs nothing else. Only reads."""
+    story = told_in(source)
+    views = with_pairs(story, figures_of(story), pair or [])
+    if as_json:
+        typer.echo(json.dumps(_numbers(story, views)))
+        return
+    path = out or source.with_suffix(".html")
+    try:
+        write_report(report_page(story, views), path)
+    except OSError as error:
+        raise ScenarioError(
+            f"the report {path} cannot be written ({error.strerror or error}); choose another place with -o"
+        ) from error
+    typer.echo(printable(str(path)))
+
+
+def told_in(source: Path) -> Story:
+    """The story of a ledger or of a trace; the suffix tells them apart."""
+    return read_trace_story(source) if is_trace(source) else read_story(source)
+
+
+def with_pairs(story: Story, views: list[View], pairs: list[str]) -> list[View]:
+    """The same figures, with these comparisons in place of the usual ones."""
+    if not pairs:
+        return views
+    wanted = [_pair(story, text) for text in pairs]
+    made = duel_view(story, wanted)
+    if made is None:
+        raise ScenarioError(f"--pair {pairs[0]}: there is no instance that both were run on, so nothing to compare")
+    return [made if view.name == made.name else view for view in views]
+
+
+def _pair(story: Story, text: str) -> tuple[int, int]:
+    # Names may have commas in them: every way of cutting the text in two is tried.
+    places = [place for place, character in enumerate(text) if character == ","]
+    known = {name: config for config, name in enumerate(story.names)}
+    for place in places:
+        first, second = text[:place].strip(), text[place + 1 :].strip()
+        if first in known and second in known and first != second:
+            return known[first], known[second]
+    raise ScenarioError(
+        f"--pair is {text!r}, expected two different configurations with a comma between them, such as "
+        f"{story.names[0]!r} and {story.names[-1]!r}"
+    )
+
+
+def _numbers(story: Story, views: list[View]) -> dict[str, object]:
+    return {
+        "source": str(story.path),
+        "certificate": None if story.certificate is None else certificate_json(story.certificate, story.names),
+        "configurations": list(story.names),
+        "figures": {
+            view.name: {
+                "title": view.title,
+                "caption": view.caption,
+                "table": None
+                if view.table is None
+                else {"columns": list(view.table.columns), "rows": [list(row) for row in view.table.rows]},
+                **view.numbers,
+            }
+            for view in views
+        },
+    }

@@ -1,0 +1,153 @@
+"""The certificate of a ledger in plain words: the statement, what it rests on, and how good the measurements are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from captime.report.account import Account
+from captime.report.campaigned import STOPPED
+from captime.report.known_runs import KINDS, OPEN, verdict_words
+from captime.report.story import Story
+from captime.report.words import cpu_time
+from captime.utilities.durations import duration_text
+
+Standing = Literal["checked", "assumed", "doubtful"]
+
+_FLAGS = {
+    "contended": "had to wait for a core",
+    "idle": "slept much of their time",
+    "clocks-disagree": "have two clocks that disagree",
+    "reported-disagrees": "report another time than was measured",
+    "leftovers": "left processes behind, which were killed",
+    "suspended": "were suspended for a while",
+}
+# A larger share of runs that waited for a core makes times doubtful.
+_DEGRADED = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Something that the certificate rests on.
+
+    Attributes:
+        words: What.
+        standing: Whether anybody looked.
+    """
+
+    words: str
+    standing: Standing
+
+
+def account_of_story(story: Story) -> Account | None:
+    """What words start from; None before anything is certified."""
+    held = story.certificate
+    if held is None or story.runs is None:
+        return None
+    options = story.scenario.get("options")
+    runs = int(story.runs.attempts.sum())
+    wall = f", {duration_text(round(story.wall_seconds, 1))} on the clock" if story.wall_seconds else ""
+    return Account(
+        certificate=held,
+        names=story.names,
+        utility=str(story.scenario.get("utility", "a utility that is not on record")),
+        procedure=str(story.scenario.get("procedure", "a procedure that is not on record")),
+        options=options if isinstance(options, dict) else {},
+        bound="as documented",
+        rounds=story.rounds,
+        runs=runs,
+        cost=f"{cpu_time(float(story.runs.cost.sum()))}, {runs:,} runs{wall}",
+        left=int(story.progress.candidates[-1]) if len(story.progress.candidates) else held.n_configs,
+        stopped=stopped_words(story),
+        rests_on=[assumption.words for assumption in assumptions(story)],
+    )
+
+
+def stopped_words(story: Story) -> str:
+    """Why it ended, or that it goes on."""
+    ends = [str(note.facts.get("because")) for note in story.notes if note.kind == "stopped"]
+    last = story.notes[-1].kind if story.notes else ""
+    if story.running and last != "stopped":
+        return "it has not: it is running, or was cut off"
+    return STOPPED.get(ends[-1], ends[-1]) if ends else "it was cut off; the same command goes on with it"
+
+
+def assumptions(story: Story) -> list[Assumption]:
+    """What the certificate rests on, each with its standing."""
+    scenario, runs = story.scenario, story.runs
+    said = [Assumption(_instances(story), "assumed")]
+    if story.lottery is not None:
+        said.append(Assumption("Captimes were drawn before the runs, by position; every run is made once.", "checked"))
+    else:
+        same = "A configuration takes the same time on the same instance when it is run again with its seed."
+        said.append(Assumption(same, "assumed"))
+    clock = "CPU time of the whole process tree" if scenario.get("clock", "cpu") == "cpu" else "wall-clock time"
+    waited = story.flags.get("contended", 0)
+    counted = 0 if runs is None else int(runs.attempts.sum())
+    doubtful = waited > _DEGRADED * max(1, counted)
+    said.append(Assumption(f"Time is {clock}, on the machine as it was.", "doubtful" if doubtful else "checked"))
+    conflicts = sum(note.kind == "conflict" for note in story.notes)
+    if conflicts:
+        said.append(Assumption(f"{conflicts} times two configurations contradicted each other's answers.", "doubtful"))
+    whole = f"The ledger is whole (head {story.head[:16]}); captime verify derives the certificate from its rows again."
+    said.append(Assumption(whole, "assumed"))
+    return said
+
+
+def _instances(story: Story) -> str:
+    described = story.scenario.get("instances")
+    listed = described.get("list") if isinstance(described, dict) else None
+    count = f"The {len(listed):,} instances" if isinstance(listed, list) else "Instances"
+    return f"{count} are independent draws from what you care about, met in an order fixed beforehand."
+
+
+def quality(story: Story) -> list[tuple[str, str]]:
+    """How the measurements went, as labelled lines."""
+    runs = story.runs
+    if runs is None:
+        return []
+    kinds = np.bincount(runs.kind, minlength=len(KINDS)).tolist()
+    told = ", ".join(f"{count:,} {kind}" for count, kind in zip(kinds, KINDS, strict=True) if count)
+    lines = [("runs", told or "none")]
+    verdicts, counts = np.unique(runs.verdict[runs.kind != OPEN], return_counts=True)
+    words = [
+        f"{count:,} {verdict_words(code)}"
+        for code, count in zip(verdicts.tolist(), counts.tolist(), strict=True)
+        if verdict_words(code)
+    ]
+    if words:
+        lines.append(("verdicts", ", ".join(words)))
+    again = int((runs.attempts - 1).sum())
+    if again:
+        lines.append(("tried again", f"{again:,} executions beyond the first of their run"))
+    if story.orphans:
+        lines.append(("not counted", f"{story.orphans:,} outcomes of attempts that had been given up"))
+    lines += [
+        ("warning", f"{count:,} runs {_FLAGS.get(flag, flag)}") for flag, count in sorted(story.flags.items()) if count
+    ]
+    if len(lines) == 1 and not story.flags:
+        lines.append(("warnings", "none"))
+    return lines
+
+
+def decisions(story: Story, most: int = 12) -> Sequence[tuple[int, str, str]]:
+    """The last notes of the campaign: when (ns since 1970), what kind, and what it says; newest first."""
+    quiet = {"facts"}
+    told = [note for note in story.notes if note.kind not in quiet][-most:]
+    return [(note.at_ns, note.kind, note_words(story.names, note.kind, note.facts)) for note in reversed(told)]
+
+
+def note_words(names: Sequence[str], kind: str, facts: object) -> str:
+    """What a note says, in words where we have some."""
+    if not isinstance(facts, dict):
+        return ""
+    if kind == "candidates":
+        parts = [
+            f"{', '.join(names[int(each)] for each in facts[key][:6] if int(each) < len(names))}"
+            f"{' and more' if len(facts[key]) > 6 else ''} {word}"
+            for key, word in (("out", "out"), ("back", "back in"))
+            if facts.get(key)
+        ]
+        return "; ".join(parts)
+    return ", ".join(f"{name} {value}" for name, value in facts.items())[:200]

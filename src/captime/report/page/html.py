@@ -1,0 +1,203 @@
+"""The report: certificate, figures and tables in one file."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from captime.report.charts.nodes import Child, Node, Raw, element
+from captime.report.charts.svg import draw
+from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
+from captime.report.story import Story
+from captime.report.views.view import Cell, Table, View
+from captime.report.words import lines, statement
+
+_ROWS_SHOWN = 400
+_POLICY = (
+    "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; base-uri 'none'; form-action 'none'"
+)
+
+
+def report_page(story: Story, views: Sequence[View]) -> str:
+    """The whole file."""
+    style, script = asset("chart.css") + asset("report.css"), asset("report.js")
+    policy = _POLICY.format(script=_digest(script), style=_digest(style))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        Node("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", f"captime report: {story.path.name}"),
+        element("style", Raw(source=style)),
+    )
+    main = element("main", _certificate(story), *(_figure(number, view) for number, view in enumerate(views, start=1)))
+    body = element("body", _header(story, views), main, _footer(story), element("div", id="tip", hidden=True))
+    body.add(element("script", Raw(source=script)))
+    return "<!DOCTYPE html>\n" + element("html", head, body, lang="en").text() + "\n"
+
+
+def asset(name: str) -> str:
+    """A style sheet or script of this package."""
+    return files("captime.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(source: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode("utf-8")).digest()).decode("ascii")
+
+
+def _header(story: Story, views: Sequence[View]) -> Node:
+    links = [element("a", view.title, href=f"#{view.name}") for view in views]
+    title = element("div", element("b", "captime"), element("span", f" {story.path.name}"), class_="brand")
+    return element("header", title, element("nav", *links))
+
+
+# ------------------------------------------------------------------ the certificate
+
+
+def _certificate(story: Story) -> Node:
+    account = account_of_story(story)
+    section = element("section", class_="certificate", id="certificate")
+    if account is None:
+        why = (
+            "This is a trace: it has decisions, but no runs and no certificate. A report of a ledger has all figures."
+            if story.runs is None
+            else "Nothing is certified yet."
+        )
+        last = f"Last decision: epsilon {story.progress.epsilon[-1]:.4f}. " if len(story.progress.epsilon) else ""
+        return section.add(element("p", last + why, class_="statement"))
+    held = account.certificate
+    section.add(element("p", statement(account), class_="statement"))
+    section.add(
+        element(
+            "dl",
+            *(_tile("epsilon", f"{held.epsilon:.3f}"), _tile("probability", f"{100 * (1 - held.delta):g} %")),
+            *([] if held.gamma is None else [_tile("gamma", f"{held.gamma:.3f}")]),
+            _tile("expected utility", f"{held.utility_low:.3f} to {held.utility_high:.3f}"),
+            _tile("candidates left", f"{account.left:,} of {held.n_configs:,}"),
+            _tile("cost", account.cost.split(",")[0]),
+            class_="tiles",
+        )
+    )
+    details = element("div", class_="columns")
+    details.add(_list("In numbers", lines(account)))
+    details.add(
+        element(
+            "div",
+            element("h3", "This rests on"),
+            element("ul", *(_assumption(each.words, each.standing) for each in assumptions(story)), class_="rests"),
+            _list("Measurement quality", quality(story)),
+        )
+    )
+    settings = story.settings[held.config] if story.settings else {}
+    if settings:
+        details.add(_list("Recommended settings", [(name, str(value)) for name, value in settings.items()]))
+    return section.add(details)
+
+
+def _tile(label: str, value: str) -> Node:
+    return element("div", element("dt", label), element("dd", value))
+
+
+def _assumption(words: str, standing: str) -> Node:
+    return element("li", element("span", standing, class_=f"standing {standing}"), " ", words)
+
+
+def _list(title: str, rows: Sequence[tuple[str, str]]) -> Node:
+    body = [element("tr", element("th", label), element("td", value)) for label, value in rows]
+    return element("div", element("h3", title), element("table", element("tbody", *body), class_="facts"))
+
+
+# ------------------------------------------------------------------ the figures
+
+
+def _figure(number: int, view: View) -> Node:
+    section = element("section", element("h2", view.title), id=view.name, class_="figure")
+    small = len(view.charts) > 1 and all(chart.width < 400.0 for chart in view.charts)
+    holder = element("div", class_="charts small" if small else "charts")
+    if view.choices:
+        options = [
+            element("option", label, value=str(place), selected=place == 0) for place, label in enumerate(view.choices)
+        ]
+        select = element("select", *options, class_="choose", data_for=view.name, aria_label="which pair")
+        section.add(element("p", element("label", "Compare ", select), class_="chooser"))
+    for place, chart in enumerate(view.charts):
+        hidden = bool(view.choices) and place > 0
+        frame = element("div", draw(chart), class_="scroll")
+        words = chart.title[:1].upper() + chart.title[1:]
+        holder.add(element("figure", element("h3", words), frame, class_="chart-box" + (" later" if hidden else "")))
+    section.add(holder, element("p", element("b", f"Figure {number}. "), view.caption, class_="caption"))
+    if view.table is not None and view.table.rows:
+        section.add(_table(view.name, view.table))
+    return section
+
+
+def _table(name: str, table: Table) -> Node:
+    """All rows are in the file, for copying and saving; the page shows a window of them."""
+    head = element("tr", *(element("th", column.replace("_", " "), data_name=column) for column in table.columns))
+    rows = [element("tr", *(_cell(cell) for cell in row)) for row in table.rows[:_ROWS_SHOWN]]
+    left = len(table.rows) - len(rows)
+    note: list[Child] = [f"{len(table.rows):,} rows"]
+    if left > 0:
+        note.append(f"; the first {len(rows):,} are here, `captime report --json` has all of them")
+    return element(
+        "details",
+        element("summary", "The numbers"),
+        element(
+            "p",
+            element("button", "Copy", type="button", data_copy=name),
+            element("button", "Save as CSV", type="button", data_save=name),
+            element("span", *note, class_="note"),
+            class_="buttons",
+        ),
+        element(
+            "div",
+            element("table", element("thead", head), element("tbody", *rows), id=f"table-{name}"),
+            class_="scroll",
+        ),
+    )
+
+
+def _cell(value: Cell) -> Node:
+    if value is None:
+        return element("td", "", data_value="")
+    if isinstance(value, int):
+        return element("td", f"{value:,}", class_="number", data_value=str(value))
+    if isinstance(value, float):
+        return element("td", f"{value:.4g}", class_="number", data_value=repr(value))
+    return element("td", value)
+
+
+def _footer(story: Story) -> Node:
+    from captime import __version__  # noqa: PLC0415 (the package's own front page would be a circle at the top)
+
+    log = [
+        element("tr", element("td", _moment(at_ns)), element("td", kind), element("td", words))
+        for at_ns, kind, words in decisions(story)
+    ]
+    notes = [
+        element("h3", "Log"),
+        element("div", element("table", element("tbody", *log), class_="log"), class_="scroll"),
+    ]
+    made = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return element(
+        "footer",
+        *(notes if log else []),
+        element(
+            "p", f"Made by captime {__version__} on {made} from {story.path.name}, head {story.head[:16] or 'none'}."
+        ),
+    )
+
+
+def _moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns // 10**9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def write_report(page: str, path: Path) -> None:
+    """Write the file; a neighbour is made first, so that there is never half a report."""
+    partial = path.with_name(f"{path.name}.part")
+    partial.write_text(page, encoding="utf-8")
+    partial.replace(path)
