@@ -10,8 +10,10 @@ import sys
 import typer
 
 from captime.cli.backup import backup_command
+from captime.cli.data import data_command
 from captime.cli.demo import demo_command
 from captime.cli.doctor import doctor_command
+from captime.cli.experiment import experiment_command
 from captime.cli.export import export_command
 from captime.cli.init import init_command
 from captime.cli.listing import list_command
@@ -62,6 +64,8 @@ app.command("verify")(verify_command)
 app.command("simulate")(simulate_command)
 app.command("utility")(utility_command)
 app.command("space")(space_command)
+app.command("experiment")(experiment_command)
+app.command("data")(data_command)
 app.command("list")(list_command)
 app.command("demo")(demo_command)
 
