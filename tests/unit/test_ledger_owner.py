@@ -147,7 +147,7 @@ def test_network_file_systems_are_refused_unless_asked_for(
         modes = ("journal_mode", "locking_mode", "synchronous")
         assert [ask(f"PRAGMA {mode}").fetchone()[0] for mode in modes] == ["delete", "exclusive", 3]
         ledger.noted("something")
-    with pytest.raises(StorageTrouble, match="network-ledger"):
+    with pytest.raises(StorageTrouble, match="on a network file system"):
         Ledger.open(path)
     with Ledger.open(path, network=True) as ledger:
         assert len(list(ledger.replay())) == 2

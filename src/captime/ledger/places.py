@@ -75,7 +75,7 @@ def check_place(ledger: Path, *, network: bool) -> None:
     if is_network(kind) and not network:
         raise StorageTrouble(
             f"{ledger} would be on a network file system ({kind}), where SQLite's write-ahead log can lose rows. Put "
-            "the ledger on a local disk, or ask for the slower way that works there (--network-ledger)"
+            "the ledger on a local disk and back it up to this one"
         )
 
 
