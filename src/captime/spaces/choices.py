@@ -83,10 +83,11 @@ class Choice:
 
     def code(self, value: Value) -> float | None:
         """The place of a value in the list; a text finds what it is the text of. None if it is not there."""
-        exact = [place for place, choice in enumerate(self.choices) if same(choice, value)]
-        alike = [place for place, choice in enumerate(self.choices) if text_of(choice) == text_of(value)]
-        found = exact or alike
-        return float(found[0]) if found else None
+        for place, choice in enumerate(self.choices):
+            if same(choice, value):
+                return float(place)
+        text = text_of(value)
+        return next((float(place) for place, choice in enumerate(self.choices) if text_of(choice) == text), None)
 
     def value(self, code: float) -> Value:
         """The value at a place in the list."""

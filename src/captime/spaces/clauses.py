@@ -121,8 +121,9 @@ class Among:
     def truth(self, columns: Columns, /) -> Truth:
         """See the protocol."""
         column = columns[self.parameter.name]
-        codes = [self.parameter.code(value) for value in self.values]
-        yes = np.isin(column, [code for code in codes if code is not None])
+        yes = np.zeros(column.shape, dtype=np.bool_)
+        for value in self.values:
+            yes |= column == self.parameter.code(value)
         return yes, ~yes & ~np.isnan(column)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.errors import ScenarioError
 from captime.spaces.model import Known, Surrogate
-from captime.spaces.neighbours import neighbours
+from captime.spaces.neighbours import neighbours_of_each
 from captime.spaces.space import Space
 from captime.spaces.values import Settings
 
@@ -25,8 +25,8 @@ DRAWS_FIRST = 4
 # A model needs so many configurations with scores before it is asked.
 _FEWEST = 4
 # A new model is grown when there are so many times as many configurations, or scores.
-_MORE_CONFIGURATIONS = 1.25
-_MORE_SCORES = 2.0
+_MORE_CONFIGURATIONS = 1.3
+_MORE_SCORES = 3.0
 # Local searches: how many begin at the best known and at the best random candidates, and how many steps they go.
 _KNOWN_STARTS, _RANDOM_STARTS, _STEPS = 8, 4, 6
 _RANDOM_CANDIDATES = 600
@@ -71,6 +71,7 @@ class Proposer:
         self.n_listed = len(self._listed)
         self.refits = 0
         self._search: Search | None = None
+        self._rows: list[tuple[Settings, FloatArray]] = []
         self._learnt_from = (0, 0)
 
     def origin(self, index: int) -> Origin:
@@ -120,8 +121,17 @@ class Proposer:
             self._search = Search(Surrogate(self.space, told, seed=int(rng.integers(2**32))), rng)
             self._learnt_from = (configurations, scores)
             self.refits += 1
-        row = self._search.best(np.array([self.space.codes(each.settings) for each in known]), rng)
+        row = self._search.best(self._rows_of(known), rng)
         return self.space.sample(rng) if row is None else self.space.settings(row)
+
+    def _rows_of(self, known: Sequence[Known]) -> FloatArray:
+        """The matrix of the pool; whoever was in it before is not read again."""
+        for place, each in enumerate(known):
+            if place == len(self._rows):
+                self._rows.append((each.settings, self.space.codes(each.settings)))
+            elif self._rows[place][0] is not each.settings and self._rows[place][0] != each.settings:
+                self._rows[place] = (each.settings, self.space.codes(each.settings))
+        return np.array([row for _, row in self._rows[: len(known)]])
 
 
 class Search:
@@ -162,21 +172,16 @@ class Search:
         seen: list[FloatArray] = []
         worth = self._improvement(self._surrogate.opinions(here))
         for _ in range(_STEPS):
-            around = [neighbours(self._surrogate.space, row, rng, most=_MOST_VARIED) for row in here]
-            lengths = [len(each) for each in around]
-            if not sum(lengths):
+            around, owners = neighbours_of_each(self._surrogate.space, here, rng, _MOST_VARIED)
+            if not len(around):
                 break
-            every = np.concatenate(around)
-            values = self._improvement(self._surrogate.opinions(every))
-            seen.append(every)
-            moving, ends = [], np.cumsum(lengths)
-            for place, (end, length) in enumerate(zip(ends, lengths, strict=True)):
-                if length and values[end - length : end].max() > worth[place]:
-                    top = end - length + int(values[end - length : end].argmax())
-                    moving.append((every[top], float(values[top])))
+            seen.append(around)
+            values = self._improvement(self._surrogate.opinions(around))
+            tops = [int(np.where(owners == owner, values, -np.inf).argmax()) for owner in range(len(here))]
+            moving = [top for owner, top in enumerate(tops) if owners[top] == owner and values[top] > worth[owner]]
             if not moving:
                 break
-            here, worth = np.array([row for row, _ in moving]), np.array([value for _, value in moving])
+            here, worth = around[moving], values[moving]
         return seen
 
     def best(self, taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:

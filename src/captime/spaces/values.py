@@ -50,4 +50,4 @@ def whole(number: float) -> int:
 
 def same(one: Value, other: Value) -> bool:
     """Equal in value and in kind: neither 1 and true nor 1 and "1" are the same."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return one == other and isinstance(one, bool) is isinstance(other, bool)
