@@ -34,6 +34,7 @@ def configure(
     ledger: str | PathLike[str] | None = None,
     jobs: int | None = None,
     seed: int = 0,
+    sampling: str = "shuffle",
     cpu: float | str | None = None,
     wall: float | str | None = None,
     progress: bool = True,
@@ -56,6 +57,8 @@ def configure(
             it is left out, named in the result.
         jobs: How many runs go on at once; as many as there are cores by default.
         seed: Key of everything that is drawn at random.
+        sampling: `shuffle`: every instance once, in random order. `replace`: with replacement, without end; "best" then
+            means best on exactly these. Where `instances` is a section, it says so itself.
         cpu: CPU time of the whole campaign, in seconds or as `10m`.
         wall: Wall-clock time of this call, likewise.
         progress: Show it, in terminals and notebooks.
@@ -85,11 +88,11 @@ def configure(
     if isinstance(instances, Mapping):
         document["instances"] = dict(instances)
     elif isinstance(instances, str):
-        document["instances"] = {"files": instances}
+        document["instances"] = {"files": instances, "sampling": sampling}
     elif function is None:
-        document["instances"] = {"files": [_escaped(fspath(each)) for each in instances]}
+        document["instances"] = {"files": [_escaped(fspath(each)) for each in instances], "sampling": sampling}
     else:
-        values = list(instances)
+        values, document["instances"] = list(instances), {"sampling": sampling}
     parts = scenario_of(document, folder, function=function, values=values).build()
     path = Path(mkdtemp(prefix="captime-")) / "campaign.ledger" if ledger is None else Path(ledger)
     question = question_of(parts)
