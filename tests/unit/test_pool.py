@@ -253,6 +253,26 @@ def test_it_stops_at_the_goals_it_was_given(stop: str) -> None:
     assert said.gamma <= 0.08 or stop == "epsilon"
 
 
+def test_smaller_goals_on_the_way_keep_everything_that_is_known() -> None:
+    """No bound loosens, no run is made again, and the new goals are reached."""
+    table = space_table(11, 200, 3000)
+    pool = pool_on(table, epsilon=0.3, gamma=0.2)
+    replay = Replay(table, in_order(3000), pool.plan, UTILITY)
+    first = drive(pool, replay)
+    upper, lower, said = pool.upper.copy(), pool.lower.copy(), pool.certificate()
+    pool.retarget(0.2, gamma=0.1)
+    assert pool.finished() is None
+    assert pool.certificate() == said
+    second = drive(pool, replay)
+    assert (first.stopped, second.stopped) == ("epsilon", "epsilon")
+    assert (pool.upper[: len(upper)] <= upper).all()
+    assert (pool.lower[: len(lower)] >= lower).all()
+    assert (second.runs >= first.runs).all()
+    assert second.certificate.epsilon <= 0.2
+    assert second.certificate.gamma is not None
+    assert second.certificate.gamma <= 0.1
+
+
 def test_a_table_with_too_few_rows_is_told_as_such() -> None:
     """All of them are compared, and gamma says how little that is."""
     result = simulate(space_table(7, 6, 2000), utility=UTILITY, procedure="pool", epsilon=0.3, options={"gamma": 0.1})

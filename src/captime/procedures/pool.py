@@ -8,6 +8,7 @@ whom to run and who leads touch only the cost.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,10 +16,9 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.pool_board import PoolBoard
-from captime.procedures.pool_gamma import GammaBets
 from captime.procedures.pool_growth import Stakes, looks_good_enough, newcomers_turn, runs_to_show
-from captime.procedures.pool_shares import PoolShares
-from captime.procedures.pool_terms import DRAWS, LOWER, PAIRED, SHARES, SHOWN, UPPER, PoolTerms, Stop, check_options
+from captime.procedures.pool_standing import PoolStanding
+from captime.procedures.pool_terms import PoolTerms, Stop, check_options
 from captime.procedures.problem import Problem
 from captime.procedures.race_terms import margins
 from captime.tally import Tally
@@ -26,8 +26,6 @@ from captime.targets import Targets, no_targets
 
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.02
-# Without a goal for gamma, so many draws are expected.
-_EXPECTED_DRAWS = 50
 # Whoever stops at epsilon alone wants to have seen at least so many draws.
 _FEWEST_DRAWS = 16
 # One rival in so many is run at a time, or one if there are fewer.
@@ -38,7 +36,7 @@ _ENOUGH = 8
 _RUNS_TO_CLEAR = 16
 
 
-class Pool:
+class Pool(PoolStanding):
     """The race on a pool that grows: within epsilon of the best of an endless space, its luckiest gamma left out.
 
     Who comes when is said by the problem (`Problem.pool`); without a word every configuration is a random draw, in the
@@ -54,13 +52,6 @@ class Pool:
         growth: How much of its past a configuration repeats at a time.
         leader_share: Give the leader at least this share of all CPU time while that still narrows its interval.
         truncation: Stop runs where u has fallen to this share of epsilon.
-
-    Attributes:
-        leader: The recommended configuration.
-        lower: Lower bounds, leaders' only.
-        upper: Upper bounds.
-        shares: Who gets which share of delta.
-        gammas: gamma by number of draws.
     """
 
     bound = "mixture"
@@ -80,28 +71,19 @@ class Pool:
     ) -> None:
         check_options(stop, boost, pilot, growth, {"leader_share": leader_share, "truncation": truncation})
         self.problem = problem
-        self.terms = PoolTerms(limit=problem.n_configs) if problem.pool is None else problem.pool
         self.rounds = 0
-        self.leader = 0
-        self.gammas = GammaBets(DRAWS * problem.delta, gamma)
-        expected = self.gammas.draws_for(gamma) if gamma > 0.0 else _EXPECTED_DRAWS
-        self.shares = PoolShares(self.terms, min(expected, self.terms.limit or expected))
         self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
         self._gamma = gamma
         self._stop = stop
         self._pilot = pilot
         self._step = growth
         self._leader_share = leader_share
+        self._truncation = truncation
         self._available = math.inf if problem.n_instances is None else problem.n_instances
-        needed = float(problem.utility.inverse(np.array(truncation * self._aim)))
-        longest = Schedule(min(problem.captime_top, needed))
-        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), longest)
-        self._board = PoolBoard(1.0 / boost, margins(self._aim), pilot)
-        self.lower: FloatArray = np.empty(0)
-        self.upper: FloatArray = np.empty(0)
-        self._margin: FloatArray = np.empty(0)
+        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(self._longest()))
+        terms = PoolTerms(limit=problem.n_configs) if problem.pool is None else problem.pool
+        super().__init__(terms, problem.delta, gamma, PoolBoard(1.0 / boost, margins(self._aim), pilot))
         self._ordered: IntArray = np.empty(0, dtype=np.int64)
-        self._draws: IntArray = np.empty(0, dtype=np.int64)
         self._pilot_seconds: FloatArray = np.empty(0)
         self._seconds: FloatArray = np.empty(0)
         self._busy: BoolArray = np.empty(0, dtype=np.bool_)
@@ -112,11 +94,6 @@ class Pool:
             self._admit()
 
     # ------------------------------------------------------------------ who takes part
-
-    @property
-    def size(self) -> int:
-        """How many configurations have come."""
-        return len(self.upper)
 
     @property
     def candidates(self) -> BoolArray:
@@ -132,13 +109,8 @@ class Pool:
         return known
 
     def _admit(self) -> None:
-        """One more: its shares are fixed now, and nobody else's change."""
-        self.shares.arrive()
-        self._board.enter()
-        self.lower, self.upper = np.append(self.lower, 0.0), np.append(self.upper, 1.0)
-        self._margin = np.append(self._margin, 1.0)
+        super()._admit()
         self._ordered = np.append(self._ordered, 0)
-        self._draws = np.append(self._draws, self.shares.draws)
         self._seconds, self._pilot_seconds = np.append(self._seconds, 0.0), np.append(self._pilot_seconds, 0.0)
         self._busy = np.append(self._busy, np.False_)
 
@@ -243,10 +215,10 @@ class Pool:
     def _alone_pays(self) -> bool:
         """Whether the leader may soon be shown to be good enough for anyone, drawn or not."""
         board, leader = self._board, self.leader
-        if self.problem.epsilon <= 0.0 or math.isinf(self.shares.log_leader[leader]):
+        if self.problem.epsilon <= 0.0 or math.isinf(self._lower_level()):
             return False
-        level = self.shares.log_leader[leader] - math.log(LOWER * self.problem.delta)
-        needed = runs_to_show(1.0 - self.problem.epsilon, board.mean(leader), board.variance(leader), level)
+        mean, variance = board.mean(leader), board.variance(leader)
+        needed = runs_to_show(1.0 - self.problem.epsilon, mean, variance, self._lower_level())
         left = len(self._rivals()) + self._draws_missing()
         return looks_good_enough(board.raced(leader), needed, _RUNS_TO_CLEAR * left)
 
@@ -273,49 +245,10 @@ class Pool:
         self._grow()
 
     def _take_in(self, tally: Tally, config: int) -> bool:
-        """Read a configuration's new scores; False if there is nothing to judge."""
-        board = self._board
-        first, last, ends = board.known(config), int(tally.settled[config]), int(tally.n[config])
-        if last > first:
-            board.settle(config, *tally.samples(config, first, last))
-        still_open = ends > last >= board.start(config)
-        if still_open:
-            board.open(config, *tally.samples(config, last, ends))
-        if board.known(config) <= board.start(config) + self._pilot:
+        news = super()._take_in(tally, config)
+        if self._board.known(config) <= self._board.start(config) + self._pilot:
             self._pilot_seconds[config] = self._seconds[config]
-        return last > first or still_open
-
-    def _rank_newcomers(self) -> None:
-        """In the order of arrival, each by its pilot scores among those before it."""
-        while (config := self.shares.next_unranked) is not None and self._board.known(config) >= self._pilot:
-            self.shares.rank(config, self._board.pilot_sum(config))
-
-    def _tighten(self, fresh: list[int]) -> None:
-        """Bounds of those with new scores, and their duels with the leader. They only ever become tighter."""
-        level = -math.log(UPPER * self.problem.delta)
-        for config in fresh:
-            bound = self._board.upper(config, level + self.shares.log_best[config])
-            self.upper[config] = min(self.upper[config], bound)
-        if self.leader in fresh:
-            self._raise_lower()
-        self._fight()
-
-    def _raise_lower(self) -> None:
-        share = self.shares.log_leader[self.leader]
-        if math.isfinite(share):
-            bound = self._board.lower(self.leader, share - math.log(LOWER * self.problem.delta))
-            self.lower[self.leader] = max(self.lower[self.leader], bound)
-
-    def _fight(self) -> None:
-        """Duels on positions that the leader and its rivals have in common since the last time."""
-        share = self.shares.log_leader[self.leader]
-        if math.isinf(share):
-            return
-        level = share - math.log(PAIRED * self.problem.delta)
-        for config in range(self.size):
-            if config != self.leader and self._board.has_news(config):
-                shown = self._board.margin(config, level + self.shares.log_best[config])
-                self._margin[config] = min(self._margin[config], shown)
+        return news
 
     def _consider_leaders(self, fresh: list[int]) -> None:
         """Who clearly beats the leader on their common positions takes over; validity does not care."""
@@ -334,67 +267,51 @@ class Pool:
             if better:
                 self._crown(config)
 
-    def _crown(self, config: int) -> None:
-        """Clearing belongs to one leader: everyone is cleared afresh."""
-        self.leader = config
-        self._margin[:] = 1.0
-        self._board.lead(config)
-        self._raise_lower()
-        self._fight()
+    def retarget(self, epsilon: float, gamma: float | None = None) -> None:
+        """Other goals from now on. Bounds, shares and what was bet on gamma stay; one event serves every epsilon."""
+        self.problem = replace(self.problem, epsilon=epsilon)
+        self._gamma = self._gamma if gamma is None else gamma
+        self._aim = max(epsilon, _SMALLEST_EPSILON)
+        self._board.weigh(margins(self._aim))
+        if self._frontier() > self.plan.longest.last_change:
+            self.plan.longest.change_from(self._frontier(), self._longest())
+        if self.rounds:
+            self._fight()
+            self._certify()
+            self._grow()
+
+    def _longest(self) -> float:
+        """The longest captime that epsilon needs: what lies behind it is a small share of that epsilon."""
+        needed = float(self.problem.utility.inverse(np.array(self._truncation * self._aim)))
+        return min(self.problem.captime_top, needed)
 
     # ------------------------------------------------------------------ what is certain
 
-    def _epsilons(self) -> FloatArray:
-        """By how much each configuration may be better than the leader, by own bounds or by duel."""
-        epsilon: FloatArray = np.minimum(np.maximum(self.upper - self.lower[self.leader], 0.0), self._margin)
-        epsilon[self.leader] = 0.0
-        return epsilon
-
     def _certify(self) -> None:
-        """The best of all statements that hold now: about the first so many of the pool, or about everyone."""
-        each = self._epsilons()
-        epsilon = np.maximum.accumulate(each)
-        gamma = np.array([self.gammas.after(draws) for draws in self._draws.tolist()])
-        # Utilities are at most 1, so a lower bound close to it speaks about everyone, drawn or not.
-        anyone = max(0.0, 1.0 - float(self.lower[self.leader]))
-        if anyone <= max(self.problem.epsilon, float(epsilon[-1])):
-            epsilon, gamma = np.append(epsilon, anyone), np.append(gamma, 0.0)
-        worth = np.where(gamma < 1.0, self._distance(epsilon, gamma), np.inf)
-        place = int(np.flatnonzero(worth == worth.min())[-1])
+        """Of all statements that hold now, and the one held, keep the one that is nearest to the goals."""
+        epsilon, gamma = self._statements()
+        distance = self._distance(epsilon, gamma)
+        distance[gamma >= 1.0] = np.inf
+        if epsilon[-1] > max(self.problem.epsilon, float(epsilon[-2])):
+            distance[-1] = np.inf  # about anyone, but saying less than what is said about the pool
+        place = int(np.flatnonzero(distance == distance.min())[-1])
         if self._best is not None and self._best.gamma is not None:
-            held = self._distance(np.array([self._best.epsilon]), np.array([self._best.gamma]))[0]
-            if worth[place] > held:
+            held = self._distance(np.array([self._best.epsilon]), np.array([self._best.gamma]))
+            if distance[place] > held[0]:
                 return
-        count = min(place + 1, self.size)
-        worst = int(each[:count].argmax())
-        challenger = worst if place < self.size and each[worst] > 0.0 else None
-        self._best = self._statement(float(epsilon[place]), float(gamma[place]), count, challenger)
+        if np.isfinite(distance[place]):
+            count = min(place + 1, self.size)
+            self._best = self._statement(float(epsilon[place]), float(gamma[place]), count)
 
     def _distance(self, epsilon: FloatArray, gamma: FloatArray) -> FloatArray:
         """How far a statement is from the goals; among those that reach them, how much it leaves open."""
         beyond = np.maximum(epsilon - self.problem.epsilon, 0.0) + np.maximum(gamma - self._gamma, 0.0)
         return np.asarray(beyond + 1e-6 * (epsilon + gamma))
 
-    def _statement(self, epsilon: float, gamma: float, count: int, challenger: int | None) -> Certificate:
-        level = self.shares.log_shown[self.leader] - math.log(SHOWN * self.problem.delta)
-        low = float(self.lower[self.leader])
-        return Certificate(
-            config=self.leader,
-            epsilon=min(1.0, epsilon),
-            delta=self.problem.delta,
-            n_configs=count,
-            utility_low=low,
-            utility_high=max(low, self._board.upper(self.leader, level)),
-            gamma=gamma,
-            challenger=challenger,
-            mode="selection",
-            shares=SHARES,
-        )
-
     def certificate(self) -> Certificate:
         """The best statement so far; a leader is always named, with epsilon 1 before anything is shown."""
         if self._best is None:
-            return self._statement(1.0 if self.size > 1 else 0.0, 1.0, self.size, None)
+            return self._statement(1.0 if self.size > 1 else 0.0, 1.0, self.size)
         return self._best
 
     def finished(self) -> str | None:

@@ -77,12 +77,15 @@ class PoolBoard:
         least: The smallest positive score, 1/B.
         margins: The epsilons at which duels are weighed, increasing.
         pilot: Lower bounds and duels use positions from here on only.
+
+    Attributes:
+        pilot: As given.
     """
 
     def __init__(self, least: float, margins: FloatArray, pilot: int) -> None:
         self._bets = _bets(least)
         self._paired = _paired_bets(tuple(margins.tolist()))
-        self._pilot = pilot
+        self.pilot = pilot
         self._scores: list[_Scores] = []
         self._leader = 0
         # Binned differences with the leader in force, and up to which position they are in.
@@ -90,7 +93,7 @@ class PoolBoard:
 
     def enter(self) -> None:
         """One more configuration, which begins at position 0."""
-        self._scores.append(_Scores(self._pilot, len(self._bets.grid)))
+        self._scores.append(_Scores(self.pilot, len(self._bets.grid)))
 
     def begin_at(self, config: int, start: int) -> None:
         """This one begins later; only before its first run."""
@@ -142,7 +145,7 @@ class PoolBoard:
 
     def pilot_sum(self, config: int) -> float:
         """Sum of the low ends on the pilot's positions."""
-        return float(self._scores[config].lows(0, self._pilot).sum())
+        return float(self._scores[config].lows(0, self.pilot).sum())
 
     def ahead(self, config: int, leader: int) -> FloatArray:
         """By how much it scored more than the leader on the settled positions they have in common."""
@@ -174,6 +177,11 @@ class PoolBoard:
     def lead(self, leader: int) -> None:
         """Another leader: what was shown against the old one does not count for the new one."""
         self._leader = leader
+        self._duels.clear()
+
+    def weigh(self, margins: FloatArray) -> None:
+        """Weigh duels at other epsilons from now on; all that was scored counts for them too."""
+        self._paired = _paired_bets(tuple(margins.tolist()))
         self._duels.clear()
 
     def has_news(self, config: int) -> bool:

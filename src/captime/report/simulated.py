@@ -89,6 +89,8 @@ def assumptions(result: Simulation) -> list[str]:
         )
     else:
         said.append("Every run is made once, with a captime that was fixed before it started.")
+    if result.certificate.gamma:
+        said.append("The rows of the table are independent draws from the space gamma speaks about, in this order.")
     if math.isfinite(table.limit):
         said.append(f"A run recorded at the timeout of {table.limit:g} s counts as at least that long.")
     if table.never_finished > 0:
