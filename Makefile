@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage bench bench-cost bench-workers dist clean
+.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,7 +19,7 @@ $(VENV)/stamp: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(VENV)/stamp  ## a simulated comparison of Naive, UP and the race, with a certificate and one picture
+demo: $(VENV)/stamp  ## a real solver, configured in about a minute: certificate, independent check, picture
 	$(BIN)/python -m captime demo --out demo-out
 
 test: check unit  ## everything CI runs: lint, types, layers, tests
@@ -37,13 +37,29 @@ unit: $(VENV)/stamp  ## the tests
 coverage: $(VENV)/stamp  ## the statistical suites at full size
 	$(BIN)/pytest -n $(WORKERS) -q -m slow
 
+fault: $(VENV)/stamp  ## fault injection at full size: kills, hostile programs, damaged ledgers (about an hour)
+	$(BIN)/pytest -n $(WORKERS) -q -m fault
+
 bench: $(VENV)/stamp  ## speed against a plain per-run loop, ratios measured in one run
 	$(BIN)/python benchmarks/speed.py
 
 bench-cost: $(VENV)/stamp  ## what a certificate costs, by procedure (some hours; needs ASlib folders for the real solvers)
 	cd benchmarks && ../$(BIN)/python cost.py --out ../bench-out/cost.csv
 
-bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 256 virtual workers
+bench-pool: $(VENV)/stamp  ## what (epsilon, gamma) costs on spaces, against COUP as published
+	$(BIN)/python benchmarks/pool_cost.py
+
+bench-run: $(VENV)/stamp  ## what running a program costs beside the program: overhead per run, cap latency, utilisation
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/utilisation.py
+
+bench-ledger: $(VENV)/stamp  ## rows per second, replay, bytes per run
+	$(BIN)/python benchmarks/ledger.py
+
+bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what they cost
+	$(BIN)/python benchmarks/model.py
+
+bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py
 
 dist: $(VENV)/stamp  ## wheel and sdist

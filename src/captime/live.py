@@ -73,6 +73,7 @@ class LiveOutcome:
         runs: Executions per configuration.
         samples: Prefix lengths per configuration, as far as every run of them is settled, skipped positions left out.
         captimes: Captime in force per configuration, on its newest position.
+        capping: Mean score that is still open per configuration: cut runs, and what is not settled.
         wall_seconds: How long it took by the executor's clock.
         trace: The story in CPU seconds.
         wall: Executor's clock at each decision of the story.
@@ -86,6 +87,7 @@ class LiveOutcome:
     runs: IntArray
     samples: IntArray
     captimes: FloatArray
+    capping: FloatArray
     wall_seconds: float
     trace: Trace = field(repr=False)
     wall: FloatArray = field(repr=False)
@@ -279,6 +281,7 @@ class _Campaign:
             seconds=tally.seconds.copy(),
             runs=tally.runs.copy(),
             samples=np.maximum(tally.settled - tally.skipped, 0),
+            capping=(tally.utility_high - tally.utility_low) / np.maximum(tally.n - tally.skipped, 1),
             captimes=procedure.plan.captime(tally.level, np.maximum(tally.n, 1) - 1),
             wall_seconds=executor.now,
             trace=self._trace,

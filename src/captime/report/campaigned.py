@@ -106,10 +106,15 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "bound": result.bound,
         "utility": str(question.utility),
         "epsilon_goal": question.epsilon,
+        "source": result.ledger.stem,
         "n_configs": len(names),
         "settings": dict(question.configs[held.config].settings),
         "cpu_seconds": result.cpu_seconds,
         "cpu_days": result.cpu_seconds / 86400,
+        # A run that is made again is made from its start; nobody knows what going on with it would have cost.
+        "cpu_seconds_restart": result.cpu_seconds,
+        "cpu_seconds_resume": None,
+        "accounting": "restart",
         "wall_seconds": outcome.wall_seconds,
         "runs": int(outcome.runs.sum()),
         "statuses": dict(sorted(result.census.verdicts.items())),
@@ -121,7 +126,10 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "captimes": dict(zip(names, _finite(outcome.captimes), strict=True)),
         "samples": dict(zip(names, outcome.samples.tolist(), strict=True)),
         "cpu_seconds_by_config": dict(zip(names, outcome.seconds.tolist(), strict=True)),
+        "capping_floor": float(outcome.capping[held.config]),
+        "crossed": 0,
         "stopped": outcome.stopped,
+        "sampling": question.stream.describe().get("sampling"),
         "seed": question.seed,
         "population": question.stream.population,
         "jobs": result.jobs,
@@ -132,6 +140,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "ledger": str(result.ledger),
         "head": result.head,
         "assumptions": assumptions(result),
+        "notes": [],
     }
 
 
