@@ -37,8 +37,10 @@ class Coordinator:
 @pytest.fixture
 def coordinator(request: pytest.FixtureRequest) -> Iterator[Coordinator]:
     """One on the level that the test asks for."""
-    with bench(request.param, "try"):
-        pass
+    if request.param == "cgroup2":
+        # Where there can be none, this skips the test.
+        with bench(request.param, "try"):
+            pass
     started = Coordinator(request.param)
     yield started
     started.end()
@@ -92,7 +94,7 @@ def test_a_killed_supervisor_costs_one_run(isolation: str, trials: int) -> None:
     with bench(isolation, "supervisors") as opened:
         for _ in range(trials):
             opened.program.reports.clear()
-            opened.program.launches = {0: target("escape", "burn", captime=600.0), 1: launch("true")}
+            opened.program.launches = {0: target("escape", "sleep", wall_limit=600.0), 1: launch("true")}
             victim, other = opened.executor.pids()
             opened.executor.submit(opened.requests([0, 0, 1, 1]))
             assert comes_true(lambda: not opened.executor.collect(0.05) and len(opened.executor.watch()) == 2)

@@ -9,7 +9,7 @@ from captime.supervision.messages import Report
 from captime.supervision.tree import ISOLATIONS
 from supervised import Bench, bench, launch, target
 
-SIZES = [0.2, pytest.param(2.0, marks=pytest.mark.fault)]
+SIZES = [0.1, pytest.param(2.0, marks=pytest.mark.fault)]
 
 
 @pytest.fixture(scope="module", params=ISOLATIONS)
@@ -55,11 +55,11 @@ def test_children_that_outlive_their_parent_are_counted(level: Bench, seconds: f
 @pytest.mark.parametrize("manner", ["plain", "threads", "waited"])
 def test_the_captime_is_one_for_the_whole_tree(level: Bench, manner: str) -> None:
     """P2: three burning processes or threads together reach it, and are stopped soon after."""
-    report = level.one(target("burn", manner, 60, 3, captime=0.3))
+    report = level.one(target("burn", manner, 60, 3, captime=0.2))
     assert report.ended == "captime"
-    assert report.runtime_ns / 1e9 >= 0.3
+    assert report.runtime_ns / 1e9 >= 0.2
     # A look every 50 ms and every thread on a core of its own are the worst case; a loaded machine adds to it.
-    assert report.cpu_ns / 1e9 <= 0.3 + 0.15 * (os.cpu_count() or 1)
+    assert report.cpu_ns / 1e9 <= 0.2 + 0.15 * (os.cpu_count() or 1)
 
 
 @pytest.mark.parametrize("runs", [12, pytest.param(200, marks=pytest.mark.fault)])
@@ -87,9 +87,9 @@ def test_doing_nothing_takes_next_to_nothing(level: Bench) -> None:
     assert statistics.median(report.runtime_ns for report in reports) < 10e6
 
 
-def test_waiting_for_a_core_is_told(level: Bench) -> None:
-    """P6: two that burn on one core wait for each other, which their flags say."""
-    with bench(level.executor.isolation, "crowd", slots=4 * (os.cpu_count() or 1)) as crowd:
+def test_waiting_for_a_core_is_told() -> None:
+    """P6: four that burn on one core wait for each other, which their flags say."""
+    with bench("subreaper", "crowd", slots=4 * (os.cpu_count() or 1)) as crowd:
         reports = crowd.run([target("burn", "plain", 0.1)] * (4 * (os.cpu_count() or 1)))
     assert sum("contended" in report.flags for report in reports) >= len(reports) // 2
     assert max(report.queue_wait_ns for report in reports) > 10e6

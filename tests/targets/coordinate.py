@@ -17,7 +17,7 @@ from supervised import Plain, target
 
 def main(tag: str, slots: int, isolation: str) -> None:
     """Until somebody puts an end to it."""
-    endless = target("escape", "burn", captime=600.0)
+    endless = target("escape", "sleep", wall_limit=600.0)
     with LocalExecutor(Plain(endless), slots, tag=tag, isolation=isolation) as executor:
         numbers = count()
         executor.submit([RunRequest(0, next(numbers), 1.0) for _ in range(slots)])

@@ -1,6 +1,6 @@
-"""Forks, starts sessions, ignores signals, daemonises, closes everything; its main process ends at once or burns.
+"""Forks, starts sessions, ignores signals, daemonises, closes everything; its main process ends, burns or sleeps.
 
-Usage: escape.py end|burn
+Usage: escape.py end|burn|sleep
 Prints the numbers of all processes that try to survive.
 """
 
@@ -53,6 +53,8 @@ def main(manner: str) -> None:
     be_stubborn()
     while manner == "burn":
         pass
+    while manner == "sleep":
+        time.sleep(60)
 
 
 if __name__ == "__main__":

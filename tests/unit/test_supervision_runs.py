@@ -290,7 +290,7 @@ def test_a_signal_ends_the_waiting(best: Bench) -> None:
 def test_closing_kills_what_is_under_way(tmp_path: Path) -> None:
     """Nothing survives, and no directory is left."""
     opened = Bench(f"test-closing-{os.getpid()}", scratch=str(tmp_path))
-    opened.program.launches = {0: target("escape", "burn", captime=600.0)}
+    opened.program.launches = {0: target("escape", "sleep", wall_limit=600.0)}
     opened.executor.submit(opened.requests([0, 0, 0]))
     while len(opened.executor.watch()) < 2:
         opened.executor.collect(0.05)
