@@ -104,7 +104,7 @@ def grow(
 
 
 def kissat_sized() -> float:
-    """CPU milliseconds per proposal in a space of 147 parameters, 78 of them conditional: that of the kissat example."""
+    """CPU milliseconds per proposal in the space of the kissat example: 147 parameters, 78 of them conditional."""
     space = read_space(Path(__file__).parents[1] / "examples" / "kissat" / "scenario.toml")
     _, seconds, _ = grow(space, lambda settings: 0.5 + 0.3 * (settings["probe"] == "0"), 0, model=True)
     proposals = sum(Proposer(space, 0).origin(index) == "model" for index in range(max(SIZES)))
