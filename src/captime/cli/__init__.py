@@ -10,6 +10,7 @@ import sys
 import typer
 
 from captime.cli.backup import backup_command
+from captime.cli.dashboard import dashboard_command
 from captime.cli.data import data_command
 from captime.cli.demo import demo_command
 from captime.cli.doctor import doctor_command
@@ -18,6 +19,8 @@ from captime.cli.export import export_command
 from captime.cli.init import init_command
 from captime.cli.listing import list_command
 from captime.cli.measure import measure_command
+from captime.cli.plot import plot_command
+from captime.cli.report import report_command
 from captime.cli.run import run_command
 from captime.cli.salvage import salvage_command
 from captime.cli.simulate import simulate_command
@@ -60,6 +63,9 @@ app.command("backup")(backup_command)
 app.command("export")(export_command)
 app.command("salvage")(salvage_command)
 app.command("status")(status_command)
+app.command("report")(report_command)
+app.command("plot")(plot_command)
+app.command("dashboard")(dashboard_command)
 app.command("verify")(verify_command)
 app.command("simulate")(simulate_command)
 app.command("utility")(utility_command)

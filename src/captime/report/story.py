@@ -138,7 +138,7 @@ def read_story(path: str | PathLike[str]) -> Story:
             names=[config.name for config in configs],
             settings=[settings_of(config) for config in configs],
             origins=[config.origin for config in configs],
-            progress=_progress(certified, notes),
+            progress=progress_of(certified, notes),
             certificate=None if last is None else last.certificate,
             runs=runs,
             scores=scores,
@@ -179,7 +179,8 @@ def _configs(note: Noted, field_name: str) -> list[int]:
     return [int(each) for each in found] if isinstance(found, list) else []
 
 
-def _progress(certified: Sequence[Certified], notes: Sequence[Noted]) -> Progress:
+def progress_of(certified: Sequence[Certified], notes: Sequence[Noted]) -> Progress:
+    """What was certified when, from the ledger's certificates and notes."""
     held = [row.certificate for row in certified]
     out = [
         (float(str(note.facts.get("cpu_seconds", 0.0))), tuple(_configs(note, "out")))

@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
@@ -172,8 +173,6 @@ def _cell(value: Cell) -> Node:
 
 
 def _footer(story: Story) -> Node:
-    from captime import __version__  # noqa: PLC0415 (the package's own front page would be a circle at the top)
-
     log = [
         element("tr", element("td", _moment(at_ns)), element("td", kind), element("td", words))
         for at_ns, kind, words in decisions(story)
@@ -187,7 +186,8 @@ def _footer(story: Story) -> Node:
         "footer",
         *(notes if log else []),
         element(
-            "p", f"Made by captime {__version__} on {made} from {story.path.name}, head {story.head[:16] or 'none'}."
+            "p",
+            f"Made by captime {version('captime')} on {made} from {story.path.name}, head {story.head[:16] or 'none'}.",
         ),
     )
 

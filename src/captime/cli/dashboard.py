@@ -1,0 +1,46 @@
+"""`captime dashboard`: a local web page that shows a campaign while it runs."""
+
+import webbrowser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.errors import MissingExtra
+from captime.ledger import LedgerReader
+
+
+def dashboard_command(
+    ledger: Annotated[Path, typer.Argument(help="The ledger; a campaign may be writing to it.")],
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
+    host: Annotated[str, typer.Option(help="Where to listen; this machine only by default.")] = "127.0.0.1",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TLS certificate, for hosts that others can reach.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    public: Annotated[
+        bool, typer.Option("--i-know-it-is-public", help="Listen where others can reach it; needs TLS.")
+    ] = False,
+) -> None:
+    """Show a campaign on a local web page that follows it. Only reads; Ctrl-C ends it.
+
+    The address that is printed lets whoever has it in: keep it to yourself.
+    """
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise MissingExtra("the dashboard", "dashboard")
+    from captime.dashboard.server import Address, serve  # noqa: PLC0415 (needs an optional extra)
+
+    # A file that is no ledger is refused before anything listens.
+    with LedgerReader(ledger):
+        pass
+
+    def announce(address: str) -> None:
+        typer.echo(address)
+        typer.echo("captime: Ctrl-C ends the dashboard, not the campaign", err=True)
+        if open_browser:
+            webbrowser.open(address)
+
+    serve(ledger, Address(host, port, certificate, key, public), announce)

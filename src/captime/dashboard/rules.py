@@ -1,0 +1,118 @@
+"""Who may see what: every request is judged here before anything else happens. Pure functions of its words.
+
+In this order: the method, the host that was asked for, whether another site asks, the cookie, and the route. What is
+not allowed is refused; nothing is guessed or repaired.
+"""
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+METHODS = frozenset({"GET", "HEAD"})
+TOKEN_HEADER = b"x-captime-token"
+ENTER = b"/enter"
+
+RESPONSE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (
+        b"content-security-policy",
+        (
+            b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            b"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+        ),
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+    # One request, one connection: nothing can hide behind a request that was judged.
+    (b"connection", b"close"),
+)
+"""On every response, refusals included."""
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The terms of one dashboard.
+
+    Attributes:
+        port: Where it listens.
+        routes: Every path there is, byte for byte.
+        public: Paths that hold no data, so that a browser can load the page before it shows its token.
+        names: Host names it may be asked by.
+        secure: Whether it speaks TLS.
+        token: What the address that was printed ends in; exchanged for a cookie once.
+        session: Value of that cookie.
+    """
+
+    port: int
+    routes: frozenset[bytes]
+    public: frozenset[bytes]
+    names: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+    secure: bool = False
+    token: str = field(default_factory=_secret, repr=False)
+    session: str = field(default_factory=_secret, repr=False)
+
+    @property
+    def cookie_name(self) -> str:
+        """Cookies know no ports, so the port is part of the name."""
+        return f"captime-{self.port}"
+
+    @property
+    def cookie(self) -> str:
+        """What a browser is given for the token."""
+        secure = "; Secure" if self.secure else ""
+        return f"{self.cookie_name}={self.session}; HttpOnly; SameSite=Strict; Path=/{secure}"
+
+    def refusal(self, method: str, path: bytes, headers: Headers) -> int | None:
+        """The status with which a request is refused; None if it may be answered."""
+        if method not in METHODS:
+            return 405
+        if not self._host_is_ours(headers) or not self._same_site(headers):
+            return 403
+        if path == ENTER:
+            return None if self._has_token(headers) else 403
+        if path in self.public:
+            return None
+        if not self._has_cookie(headers):
+            return 403
+        return None if path in self.routes else 404
+
+    def _host_is_ours(self, headers: Headers) -> bool:
+        """Byte for byte one of ours: a name that an attacker's DNS points here is not."""
+        allowed = {f"{name}:{self.port}".encode("ascii") for name in self.names}
+        return [value for name, value in headers if name == b"host"] in [[host] for host in allowed]
+
+    def _same_site(self, headers: Headers) -> bool:
+        """Asked by our own page or by hand. A browser that says nothing about the site must not name another origin."""
+        sites = [value for name, value in headers if name == b"sec-fetch-site"]
+        scheme = "https" if self.secure else "http"
+        ours = {f"{scheme}://{name}:{self.port}".encode("ascii") for name in self.names}
+        origins = [value for name, value in headers if name == b"origin"]
+        if len(sites) > 1 or (sites and sites[0] not in {b"same-origin", b"none"}):
+            return False
+        return not origins or (len(origins) == 1 and origins[0] in ours)
+
+    def _has_token(self, headers: Headers) -> bool:
+        shown = [value for name, value in headers if name == TOKEN_HEADER]
+        return len(shown) == 1 and hmac.compare_digest(shown[0], self.token.encode("ascii"))
+
+    def _has_cookie(self, headers: Headers) -> bool:
+        jars = [value for name, value in headers if name == b"cookie"]
+        wanted = self.cookie_name.encode("ascii")
+        shown = [
+            part.strip().partition(b"=")[2]
+            for jar in jars
+            for part in jar.split(b";")
+            if part.strip().partition(b"=")[0] == wanted
+        ]
+        # All of them are compared, so that the time taken says nothing.
+        good = [hmac.compare_digest(each, self.session.encode("ascii")) for each in shown]
+        return len(good) == 1 and all(good)

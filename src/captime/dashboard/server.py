@@ -1,0 +1,128 @@
+"""Listening: on this machine only, unless somebody insists and brings TLS."""
+
+import asyncio
+import ipaddress
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from captime.dashboard.app import PUBLIC, ROUTES, Live, make_app
+from captime.dashboard.doorman import CONNECTIONS, Doorman, GuardedProtocol
+from captime.dashboard.rules import Rules
+from captime.errors import ScenarioError
+
+# The campaign comes first wherever the two meet.
+_NICE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen.
+
+    Attributes:
+        host: A name or address of this machine.
+        port: 0 for any that is free.
+        certificate: TLS material, for hosts that others can reach.
+        key: Likewise.
+        public: Whether the user knows that others can reach it.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    certificate: Path | None = None
+    key: Path | None = None
+    public: bool = False
+
+    def check(self) -> None:
+        """Refuse what would show a campaign to strangers by mistake."""
+        if self.loopback:
+            return
+        if not self.public or self.certificate is None or self.key is None:
+            raise ScenarioError(
+                f"--host is {self.host!r}, which others can reach; a dashboard listens on this machine only, unless "
+                "you add --i-know-it-is-public, --certificate and --key. Safer is a tunnel, for instance "
+                "`ssh -L 8000:127.0.0.1:PORT HOST`"
+            )
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def listening(address: Address) -> socket.socket:
+    """A socket that listens. Nobody else's old connections are taken over: SO_REUSEADDR stays off."""
+    address.check()
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.bind((address.host, address.port))
+        sock.listen(CONNECTIONS)
+    except OSError as error:
+        sock.close()
+        raise ScenarioError(
+            f"the dashboard cannot listen on {address.host}:{address.port} ({error.strerror or error}); leave the port "
+            "out and a free one is taken"
+        ) from error
+    return sock
+
+
+def rules_for(address: Address, port: int) -> Rules:
+    """The rules of a dashboard that listens there."""
+    own = f"[{address.host}]" if ":" in address.host else address.host
+    names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", *(() if address.loopback else (own,))))
+    return Rules(port, ROUTES, PUBLIC, tuple(names), secure=address.certificate is not None)
+
+
+def serve(path: Path, address: Address, announce: Callable[[str], None]) -> None:
+    """Serve until interrupted.
+
+    Args:
+        path: The ledger.
+        address: Where to listen.
+        announce: Is told the address to open, token included; it is for the user's eyes only.
+    """
+    live = Live(path)
+    try:
+        sock = listening(address)
+        with sock, suppress(KeyboardInterrupt):
+            port = int(sock.getsockname()[1])
+            rules = rules_for(address, port)
+            scheme = "https" if rules.secure else "http"
+            host = f"[{address.host}]" if ":" in address.host else address.host
+            with suppress(OSError):
+                os.nice(_NICE)
+            announce(f"{scheme}://{host}:{port}/#token={rules.token}")
+            asyncio.run(server_for(live, rules, address).serve(sockets=[sock]))
+    finally:
+        live.close()
+
+
+def server_for(live: Live, rules: Rules, address: Address) -> uvicorn.Server:
+    """uvicorn, behind a doorman, without logs: an address that holds a token must not be written anywhere."""
+    protocol = type("Guarded", (GuardedProtocol,), {"doorman": Doorman()})
+    config = uvicorn.Config(
+        make_app(live, rules),
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        ssl_certfile=address.certificate,
+        ssl_keyfile=address.key,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,167 @@
+"""What the page is told: words and trees of elements, as JSON. Nothing here is markup."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from captime.dashboard.window import Window
+from captime.ledger.ownership import boot_id
+from captime.report.charts.nodes import Json, visible
+from captime.report.charts.svg import draw
+from captime.report.ledger_words import account_of_story, note_words
+from captime.report.pace import Pace
+from captime.report.scoring import utility_of
+from captime.report.story import Progress, Story, in_race, progress_of, settings_of
+from captime.report.views.epsilon import epsilon_view
+from captime.report.views.intervals import intervals_view
+from captime.report.views.view import View
+from captime.report.words import cpu_time, rounded_up, statement
+from captime.runs import RunOutcome
+from captime.utilities.durations import duration_text
+
+_LOG = 40
+_QUIET = frozenset({"facts"})
+_FLAGGED = 30
+
+
+def state_of(window: Window, width: float) -> dict[str, object]:
+    """Everything the page shows.
+
+    Args:
+        window: What is known.
+        width: Of the page's charts, in pixels.
+    """
+    names = [config.name for config in window.configs]
+    story = _story(window, names)
+    goal = story.goal
+    return {
+        "title": visible(window.path.name),
+        "state": _state(window),
+        "reading": round(window.caught_up, 3),
+        "statement": _statement(story),
+        "tiles": _tiles(window, goal),
+        "figures": [
+            _figure(view, width) for view in (epsilon_view([story]), intervals_view(story)) if view is not None
+        ],
+        "now": [
+            {
+                "config": visible(names[request.config]),
+                "instance": visible(window.instances.get(request.instance, f"position {request.instance}")),
+                "captime": duration_text(request.captime),
+                "since": at_ns // 10**6,
+            }
+            for request, at_ns in window.in_flight
+            if request.config < len(names)
+        ],
+        "recent": [_outcome(window, names, outcome) for outcome in window.recent],
+        "log": [
+            {
+                "at": _moment(note.at_ns),
+                "kind": visible(note.kind),
+                "words": visible(note_words(names, note.kind, note.facts)),
+            }
+            for note in [note for note in window.notes if note.kind not in _QUIET][: -_LOG - 1 : -1]
+        ],
+        "warnings": _warnings(window),
+    }
+
+
+def _story(window: Window, names: list[str]) -> Story:
+    held = window.certified[-1] if window.certified else None
+    progress: Progress = progress_of(window.certified, window.notes)
+    return Story(
+        path=window.path,
+        names=names,
+        settings=[settings_of(config) for config in window.configs],
+        progress=progress,
+        certificate=None if held is None else held.certificate,
+        runs=window.runs,
+        scores=window.scores if window.scores is not None and len(window.scores.n) == len(names) else None,
+        utility=utility_of(window.scenario),
+        scenario=window.scenario,
+        in_race=in_race(window.notes, len(names)),
+        notes=window.notes,
+    )
+
+
+def _statement(story: Story) -> str:
+    account = account_of_story(story)
+    return "Nothing is certified yet." if account is None else visible(statement(account))
+
+
+def _state(window: Window) -> str:
+    """`running`, `stopped`, `interrupted` or `elsewhere`."""
+    owner = window.owner
+    if not window.in_use or owner is None:
+        return "stopped"
+    if owner.boot != boot_id():
+        return "elsewhere"
+    return "running" if owner.alive() else "interrupted"
+
+
+def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
+    held = window.certified[-1] if window.certified else None
+    runs = 0 if window.runs is None else int(window.runs.attempts.sum())
+    cost = 0.0 if window.runs is None else float(window.runs.cost.sum())
+    tiles = []
+    if held is not None:
+        certificate = held.certificate
+        asked = f", goal {goal:g}" if goal > 0.0 else ""
+        tiles.append(("epsilon", f"{rounded_up(certificate.epsilon)}{asked}"))
+        if certificate.gamma is not None:
+            tiles.append(("gamma", rounded_up(certificate.gamma, 3)))
+        tiles.append(("expected utility", f"{certificate.utility_low:.3f} to {certificate.utility_high:.3f}"))
+        tiles.append(("candidates left", f"{held.candidates:,} of {certificate.n_configs:,}"))
+    tiles += [("runs", f"{runs:,}"), ("cost", cpu_time(cost))]
+    left = _pace(window, goal)
+    return [*tiles, ("time left", left)] if left else tiles
+
+
+def _pace(window: Window, goal: float) -> str:
+    if _state(window) != "running":
+        return ""
+    pace = Pace(goal)
+    for certified in window.certified:
+        pace.note(certified.wall_seconds, certified.certificate.epsilon)
+    left = pace.seconds_left()
+    return "" if left is None else f"about {duration_text(float(f'{left:.1g}'))}"
+
+
+def _figure(view: View, width: float) -> dict[str, object]:
+    trees: list[Json] = [draw(chart, width).json() for chart in view.charts]
+    return {"name": view.name, "title": view.title, "caption": view.caption, "charts": trees}
+
+
+def _outcome(window: Window, names: list[str], outcome: RunOutcome) -> dict[str, object]:
+    request, measured = outcome.request, outcome.measured
+    words = outcome.detail
+    if measured is not None and outcome.status.value == "failed":
+        words = f"{words} {measured.stderr_tail.decode('utf-8', 'backslashreplace')}".strip()
+    where = "" if measured is None or not measured.host else f"{measured.host}, slot {measured.slot}"
+    answer = b"" if measured is None or measured.answer is None else measured.answer
+    return {
+        "config": visible(names[request.config]) if request.config < len(names) else "",
+        "instance": visible(window.instances.get(request.instance, f"position {request.instance}")),
+        "verdict": outcome.status.value if outcome.verdict is None else outcome.verdict.value,
+        "time": duration_text(outcome.runtime),
+        "captime": duration_text(request.captime),
+        "where": visible(where),
+        "answer": visible(answer.decode("utf-8", "backslashreplace")[:60]),
+        "words": visible(words[-200:]),
+        "flags": list(measured.flags) if measured is not None else [],
+    }
+
+
+def _warnings(window: Window) -> list[str]:
+    """What was noted as a warning, and flags of the newest runs."""
+    serious = [note for note in window.notes if note.kind in {"warning", "conflict"}]
+    found = [visible(f"{note.kind}: {note_words([], note.kind, note.facts)}") for note in serious]
+    flags = [flag for outcome in window.recent if outcome.measured is not None for flag in outcome.measured.flags]
+    kinds, counts = np.unique(flags, return_counts=True) if flags else (np.empty(0), np.empty(0))
+    for flag, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+        found.append(f"{count} of the last {len(window.recent)} runs: {flag}")
+    return found[-_FLAGGED:]
+
+
+def _moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns // 10**9, tz=UTC).strftime("%H:%M:%S")
