@@ -52,6 +52,7 @@ bench-pool: $(VENV)/stamp  ## what (epsilon, gamma) costs on spaces, against COU
 bench-run: $(VENV)/stamp  ## what running a program costs beside the program: overhead per run, cap latency, utilisation
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/utilisation.py
+	$(BIN)/python benchmarks/campaign.py
 
 bench-ledger: $(VENV)/stamp  ## rows per second, replay, bytes per run
 	$(BIN)/python benchmarks/ledger.py

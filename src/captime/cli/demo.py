@@ -20,6 +20,7 @@ from captime.report.campaigned import account_of_campaign
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import curve_of, draw_epsilon
 from captime.scenario import load_scenario
+from captime.skeptic import audit
 
 _SCENARIO = """\
 # Made by `captime demo`: kissat on planted 3-colouring formulas. Go on with it: captime run {name} --epsilon 0.05
@@ -90,7 +91,10 @@ def demo_command(
     result = _run(path)
     print_certificate(account_of_campaign(result))
     console.print()
-    # verify here
+    found = audit(result.ledger)
+    console.print(
+        f"captime verify: {found.verdict}. {found.rows:,} rows checked, the certificate derived from them again."
+    )
     note = f"kissat, {result.question.utility}, delta = {result.question.delta:g}"
     draw_epsilon({"race": curve_of(result.outcome.trace)}, picture, note, [epsilon])
     console.print(f"\nScenario: {path}   every run: {result.ledger}   picture: {picture}")
