@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ BUSY_SECONDS = 5.0
 """How long to wait for somebody else's lock."""
 
 _MAGIC = b"SQLite format 3\x00"
+_BETWEEN_LOOKS = 0.05
 # Pages of 4 KiB after which the write-ahead log is brought into the file: 4 MB.
 _CHECKPOINT_PAGES = 1000
 
@@ -113,6 +115,20 @@ def left_open(path: Path) -> bool:
 
 def check_is_ledger_file(path: Path) -> None:
     """Refuse what is no ledger, or a ledger whose end is missing, before SQLite makes its own sense of it."""
+    size, told = _sizes(path)
+    if size != told and not has_log(path):
+        # Perhaps its writer has closed it between two of these looks.
+        time.sleep(_BETWEEN_LOOKS)
+        size, told = _sizes(path)
+        if size != told and not has_log(path):
+            raise LedgerDamaged(
+                f"{path} was cut: it has {size:,} bytes, but says of itself that it has {told:,}. "
+                f"`captime salvage {path} -o NEW` copies what is still whole"
+            )
+
+
+def _sizes(path: Path) -> tuple[int, int]:
+    """How many bytes a file has, and how many it says it has."""
     with told_in_our_words(path, "looking at it"):
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
@@ -122,13 +138,8 @@ def check_is_ledger_file(path: Path) -> None:
     if len(header) < 100 or not header.startswith(_MAGIC):
         raise LedgerDamaged(f"{path} is not a ledger: it does not begin as an SQLite file ({size:,} bytes)")
     page = int.from_bytes(header[16:18], "big")
-    page = 65536 if page == 1 else page
-    pages = int.from_bytes(header[28:32], "big")
-    if not has_log(path) and size != page * pages:
-        raise LedgerDamaged(
-            f"{path} was cut: it has {size:,} bytes, but says of itself that it has {page * pages:,}. "
-            f"`captime salvage {path} -o NEW` copies what is still whole"
-        )
+    # The format writes 1 for 65,536, which does not fit.
+    return size, (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from captime.ledger.chain import Row
+from captime.ledger.closing import Closing
 from captime.ledger.connection import check_is_ledger_file, check_schema, left_open, reader
 from captime.ledger.encoding import certified_of, config_of, note_of, outcome_of, request_of, sample_of
 from captime.ledger.flat import flat_rows
@@ -84,7 +84,7 @@ def _taken_off(flying: _Flying, rows: list[Row]) -> _Flying:
     return flying
 
 
-class LedgerReader:
+class LedgerReader(Closing):
     """A ledger, open for reading only.
 
     Args:
@@ -316,11 +316,3 @@ class LedgerReader:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from captime.certificate import Certificate
 from captime.errors import InvariantViolated
 from captime.ledger.chain import Row
+from captime.ledger.closing import Closing
 from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, reader, writer
 from captime.ledger.encoding import (
     ask_values,
@@ -49,7 +49,7 @@ _NEWEST = f"{START.select()} WHERE config = ? AND position = ? ORDER BY attempt 
 _CAME_BACK = "SELECT 1 FROM outcome WHERE config = ? AND position = ? AND attempt = ? AND orphan = 0"
 
 
-class Ledger:
+class Ledger(Closing):
     """The file that remembers a campaign, open for writing. Make one with `create` or `open`.
 
     Attributes:
@@ -269,14 +269,6 @@ class Ledger:
             self.flush()
         finally:
             self._pen.put_down()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:

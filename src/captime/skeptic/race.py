@@ -73,10 +73,10 @@ class RaceCheck:
         self._check_terms()
         pilot = read_pilot(self.books, self._mode, lambda config: self._of(config).low, self._known_at_ranking)
         self.account.extend(pilot.account)
-        runs = sum(len(story) for story in map(self.books.story, range(self.books.n_configs)))
         lottery = self._lottery()
         for config in range(self.books.n_configs):
-            lottery.check_captimes(config, self.books.story(config))
+            lottery.check_captimes(config, self._of(config).story)
+        runs = sum(map(len, self.books.runs))
         self.account.append(f"no run was given more time than the draw of its position allows ({runs:,} runs)")
         if self.held.epsilon >= 1.0 or self.books.n_configs == 1:
             self.account.append("the certificate claims nothing about others yet")
