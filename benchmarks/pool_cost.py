@@ -46,7 +46,7 @@ class Cell:
         epsilon: Goal.
         gamma: Goal; what COUP came to.
         seed: Of the stream.
-        coup: CPU seconds of COUP; infinite if its pool outgrew the table.
+        coup: CPU seconds of COUP; cells where its pool outgrew the table are left out.
         pool: CPU seconds of the pool.
         wrong: Answers that were not within the goals of the table's own rows.
     """
@@ -142,8 +142,12 @@ def main() -> None:
     arguments.add_argument("--only", default="", help="only tables whose name contains one of these, a,b,c")
     arguments.add_argument("--aslib", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "aslib")
     arguments.add_argument("--out", type=Path, default=Path("bench-out/pool_cost.csv"))
+    arguments.add_argument("--again", type=Path, nargs="+", help="measure nothing: report what these files say")
     wishes = arguments.parse_args()
     console = Console(highlight=False, width=130)
+    if wishes.again:
+        report(console, read_cells(wishes.again))
+        return
     wishes.out.parent.mkdir(parents=True, exist_ok=True)
     cells: list[Cell] = []
     for name, make in tables(wishes.aslib, wishes.only):
@@ -157,6 +161,17 @@ def main() -> None:
             writer.writerow(Cell.__annotations__)
             writer.writerows([getattr(cell, column) for column in Cell.__annotations__] for cell in cells)
     report(console, cells)
+
+
+def read_cells(paths: list[Path]) -> list[Cell]:
+    """What earlier measurements wrote."""
+    cells = []
+    for path in paths:
+        with path.open(newline="", encoding="utf-8") as file:
+            for table, utility, setting, epsilon, gamma, seed, coup, pool, wrong in list(csv.reader(file))[1:]:
+                numbers = (float(epsilon), float(gamma), int(seed), float(coup), float(pool), int(wrong))
+                cells.append(Cell(table, utility, setting, *numbers))
+    return cells
 
 
 def report(console: Console, cells: list[Cell]) -> None:
