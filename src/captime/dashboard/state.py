@@ -19,7 +19,7 @@ from captime.report.words import cpu_time, rounded_up, statement
 from captime.runs import RunOutcome
 from captime.utilities.durations import duration_text
 
-_LOG = 40
+_LOG = 20
 _QUIET = frozenset({"facts"})
 _FLAGGED = 30
 

@@ -24,7 +24,7 @@ ROWS = 10_000
 # Looking again costs the machine something; it is allowed this share of the time.
 _SHARE = 0.1
 _KEPT = ("config", "position", "attempt", "captime", "status", "verdict", "runtime", "cost", "orphan")
-_RECENT = 30
+_RECENT = 15
 
 
 class Window:

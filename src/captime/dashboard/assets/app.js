@@ -29,7 +29,8 @@
       rows.forEach(function (row) {
         const line = made("tr");
         columns.forEach(function (column) {
-          const kind = column[1] === "verdict" && /^[a-z]+$/.test(row.verdict) ? "verdict-" + row.verdict : "";
+          const short = ["config", "words", "more", "instance"].includes(column[1]) ? "" : "short";
+          const kind = column[1] === "verdict" && /^[a-z]+$/.test(row.verdict) ? "short verdict-" + row.verdict : short;
           const cell = made("td", String(row[column[1]]), kind);
           if (column[1] === "age") cell.dataset.since = String(row.since);
           line.appendChild(cell);
