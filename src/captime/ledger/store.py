@@ -294,7 +294,7 @@ def _sign(pen: Pen, lock: WriteLock, epoch: int) -> None:
     values = (epoch, to_bytes(owner.host), owner.boot, owner.pid, owner.process_start, owner.since_ns)
     pen.write("signing it", [lambda transaction: transaction.add(OWNER, values)], "owner")
     pen.epoch = epoch
-    pen.checkpoint()
+    pen.checkpoint("PASSIVE")
 
 
 def _closed_since(pen: Pen, sequence: int) -> bool:

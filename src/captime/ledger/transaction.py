@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from captime.errors import InvariantViolated, LedgerInUse
 from captime.ledger.chain import Chain, Value
@@ -53,8 +53,11 @@ class Pen:
         path: The ledger.
         connection: Made by `connection.writer`.
         lock: The right to write.
+        campaign: Which campaign it is about.
 
     Attributes:
+        path: The ledger.
+        connection: For questions.
         chain: Where the ledger ends.
         epoch: How many owners there have been; 0 before we have written ourselves in.
     """
@@ -113,17 +116,21 @@ class Pen:
             self.connection.rollback()
             raise LedgerInUse(f"{self.path} was taken over by {newest[1]}; this process must not write to it any more")
 
-    def checkpoint(self) -> None:
-        """Bring what is in the write-ahead log into the file, as far as readers let us."""
+    def checkpoint(self, manner: Literal["PASSIVE", "TRUNCATE"]) -> None:
+        """Bring what is in the write-ahead log into the file, as far as readers let us.
+
+        Args:
+            manner: PASSIVE waits for nobody; TRUNCATE waits for readers a while, and leaves an empty log.
+        """
         reached("checkpoint", "before")
-        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self.connection.execute(f"PRAGMA wal_checkpoint({manner})").fetchone()
         reached("checkpoint")
 
     def put_down(self) -> None:
         """Close the file in good order: one file, nothing beside it. With readers about, the log stays."""
         try:
             with contextlib.suppress(sqlite3.Error):
-                self.checkpoint()
+                self.checkpoint("TRUNCATE")
                 self.connection.execute("PRAGMA journal_mode = DELETE").fetchone()
             self.connection.close()
         finally:

@@ -90,7 +90,8 @@ class Books:
         orphans: Outcomes that do not.
         cost: Seconds that all of them cost.
         asked: How many orders are on record.
-        at_ranking: Copies of the runs as they were when the ranking of a race was written down.
+        at_first_race_order: Copies of the runs as they were when positions were skipped for the first time: what was
+            known when a race began.
     """
 
     n_configs: int = 0
@@ -102,7 +103,7 @@ class Books:
     orphans: int = 0
     cost: float = 0.0
     asked: int = 0
-    at_ranking: list[dict[int, Run]] = field(default_factory=list)
+    at_first_race_order: list[dict[int, Run]] = field(default_factory=list)
 
     def take(self, table: Table, row: Row) -> None:
         """The next row."""
@@ -117,10 +118,7 @@ class Books:
         elif table is SAMPLE:
             self.positions.add(row[1])
         elif table is NOTE:
-            note = note_of(row)
-            self.notes.append(note)
-            if note.kind == "facts" and "start" in note.facts and not self.at_ranking:
-                self.at_ranking = [{where: replace(run) for where, run in runs.items()} for runs in self.runs]
+            self.notes.append(note_of(row))
         elif table is CONFIG:
             self.n_configs += 1
             self.runs.append({})
@@ -130,6 +128,8 @@ class Books:
         targets = targets_of(row)
         self.asked += 1
         first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first
+        if first.any() and not self.at_first_race_order:
+            self.at_first_race_order = [{where: replace(run) for where, run in runs.items()} for runs in self.runs]
         for config, n, start in zip(targets.config.tolist(), targets.n.tolist(), first.tolist(), strict=True):
             if config < self.n_configs:
                 self.ordered[config].append((row[0], n, start))

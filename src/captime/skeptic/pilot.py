@@ -53,7 +53,7 @@ def read_pilot(books: Books, mode: str, low: Scores, middle: Scores) -> Pilot:
         books: What the rows say.
         mode: What delta covers; ranks matter for `selection` only.
         low: Low ends of a configuration's scores, by position.
-        middle: Its scores as they were known when the ranking was written down, open ones at the middle.
+        middle: Its scores as they were known when the race began, open ones at the middle.
     """
     facts = [(note.sequence, note.facts) for note in books.notes if note.kind == "facts" and "start" in note.facts]
     starts = {first for orders in books.ordered for _, _, first in orders if first > 0}
@@ -75,7 +75,9 @@ def read_pilot(books: Books, mode: str, low: Scores, middle: Scores) -> Pilot:
     rank = {config: place for place, config in enumerate(ranking)} if mode == "selection" else {}
     pilot = Pilot(start, rank, books.n_configs)
     pilot.account.append(f"start (position {start}) and ranking were written down before the first run they govern")
-    if not books.asked:
+    if books.n_configs == 1:
+        return pilot
+    if not books.at_first_race_order:
         pilot.account.append("orders are not on record, so who took part in the warm start is taken on trust")
         return pilot
     pilot.account.append(_check_members(books, start, low))

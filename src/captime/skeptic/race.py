@@ -121,8 +121,8 @@ class RaceCheck:
         return self._ends[config]
 
     def _known_at_ranking(self, config: int) -> FloatArray:
-        """Scores by position, as they were known when the ranking was written down; what was open counts half."""
-        story = story_of(self.books.at_ranking[config])
+        """Scores by position, as they were known when the race began; what was open counts half."""
+        story = story_of(self.books.at_first_race_order[config])
         low, high = self._lottery().intervals(story)
         ordered = max((n for _, n, first in self.books.ordered[config] if first == 0), default=0)
         missing = np.full(max(0, ordered - len(story)), 0.5)
