@@ -57,6 +57,7 @@ def test_it_grows_and_its_gamma_falls_as_the_formula_says() -> None:
     assert said.n_configs > 10
     assert said.epsilon <= 0.5
     assert said.gamma == pytest.approx(1.0 - (0.3 / (math.pi * said.n_configs) ** 2) ** (1.0 / said.n_configs))
+    assert said.gamma is not None
     assert said.gamma <= 0.35
 
 

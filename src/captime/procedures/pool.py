@@ -16,6 +16,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.pool_board import PoolBoard
+from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import Stakes, looks_good_enough, newcomers_turn, runs_to_show
 from captime.procedures.pool_standing import PoolStanding
 from captime.procedures.pool_terms import PoolTerms, Stop, check_options
@@ -269,8 +270,10 @@ class Pool(PoolStanding):
 
     def retarget(self, epsilon: float, gamma: float | None = None) -> None:
         """Other goals from now on. Bounds, shares and what was bet on gamma stay; one event serves every epsilon."""
+        if gamma is not None:
+            check_gamma(gamma)
+            self._gamma = gamma
         self.problem = replace(self.problem, epsilon=epsilon)
-        self._gamma = self._gamma if gamma is None else gamma
         self._aim = max(epsilon, _SMALLEST_EPSILON)
         self._board.weigh(margins(self._aim))
         if self._frontier() > self.plan.longest.last_change:

@@ -20,6 +20,19 @@ _GOAL_WEIGHT = 0.8
 _RATIO, _USUAL, _ALL, _USUAL_WEIGHT = 0.9, 66, 131, 0.85
 
 
+# A smaller goal would take more draws than anybody can run.
+_SMALLEST_GOAL = 1e-4
+
+
+def check_gamma(goal: float) -> None:
+    """Refuse a goal for gamma that is no share of a space, or cannot be reached."""
+    if not (goal == 0.0 or _SMALLEST_GOAL <= goal < 1.0):
+        raise ScenarioError(
+            f"gamma is {goal!r}, but it is a share of the space to leave out, from {_SMALLEST_GOAL:g} up to 1: say "
+            "0.1, or 0 for no goal"
+        )
+
+
 class GammaBets:
     """gamma after n random draws, for every n at once, with one failure probability.
 
@@ -29,10 +42,7 @@ class GammaBets:
     """
 
     def __init__(self, alpha: float, goal: float) -> None:
-        if not 0.0 <= goal < 1.0:
-            raise ScenarioError(
-                f"gamma is {goal!r}, but it is a share of the space to leave out: say 0.1, or 0 for no goal"
-            )
+        check_gamma(goal)
         shares = _RATIO ** np.arange(1, _ALL + 1, dtype=np.float64)
         weights = np.full(_ALL, (1.0 - _USUAL_WEIGHT) / (_ALL - _USUAL))
         weights[:_USUAL] = _USUAL_WEIGHT / _USUAL
