@@ -6,13 +6,10 @@ mean. It never waits for a single slot, and no program is ever its child.
 
 import math
 import selectors
-import signal
 import socket
-import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Self
@@ -20,6 +17,7 @@ from typing import Self
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, ScenarioError
 from captime.executors.local_slots import LocalSlots, Overhead
+from captime.executors.waking import signals_heard
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 from captime.supervision.handle import SlotHandle
@@ -111,7 +109,7 @@ class LocalExecutor:
     def collect(self, timeout: float | None = None) -> list[RunOutcome]:
         """See the protocol. Empty also when a signal has arrived, so that whoever is interested can look."""
         deadline = math.inf if timeout is None else time.monotonic() + timeout
-        with _signals_heard(self._selector) as bell:
+        with signals_heard(self._selector) as bell:
             while not self._back and self._requests:
                 left = deadline - time.monotonic()
                 for key, _ in self._selector.select(None if left == math.inf else max(0.0, left)):
@@ -244,37 +242,3 @@ class LocalExecutor:
 
 
 _HOST = socket.gethostname()
-
-
-class _Bell:
-    """Rings when a signal arrives."""
-
-    def __init__(self, heard: socket.socket | None) -> None:
-        self._heard = heard
-
-    def rung(self) -> bool:
-        if self._heard is None:
-            return False
-        try:
-            return bool(self._heard.recv(4096))
-        except BlockingIOError:
-            return False
-
-
-@contextmanager
-def _signals_heard(selector: selectors.BaseSelector) -> Iterator[_Bell]:
-    """Wake up for signals while waiting; Python hands them to the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield _Bell(None)
-        return
-    heard, bell = socket.socketpair()
-    with heard, bell:
-        heard.setblocking(False)
-        bell.setblocking(False)
-        before = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
-        selector.register(heard, selectors.EVENT_READ)
-        try:
-            yield _Bell(heard)
-        finally:
-            selector.unregister(heard)
-            signal.set_wakeup_fd(before)
