@@ -65,6 +65,7 @@ class Question:
         tolerance: By which share two numbers may differ and be the same answer.
         proposer: Makes the configurations of a space, by index; None if they are all listed.
         maker: Makes who decides, where that is nobody with a name; `procedure` is then only what it is called.
+        source: The scenario file, if there is one; for people who want to go on from the ledger.
         identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
     """
 
@@ -83,6 +84,7 @@ class Question:
     tolerance: float = TOLERANCE
     proposer: Proposer | None = None
     maker: Callable[[Problem], Procedure] | None = None
+    source: str = ""
     identity: Mapping[str, object] = field(default_factory=dict)
 
     @property

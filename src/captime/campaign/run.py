@@ -178,7 +178,12 @@ class _Campaign:
         if question.proposer is not None:
             procedure = self._growing(procedure, evidence, question.proposer)
         executor, journal = self._recall(procedure, evidence)
-        ledger.noted("resumed" if self._memory.events else "began", jobs=self._manner.jobs, order=self._manner.order)
+        ledger.noted(
+            "resumed" if self._memory.events else "began",
+            jobs=self._manner.jobs,
+            order=self._manner.order,
+            scenario=question.source,
+        )
         procedure = self._towards(procedure)
         outcome = drive_parallel(
             procedure,

@@ -27,6 +27,7 @@ from captime.cli.simulate import simulate_command
 from captime.cli.space import space_command
 from captime.cli.status import status_command
 from captime.cli.utility import utility_command
+from captime.cli.validate import validate_command
 from captime.cli.verify import verify_command
 from captime.errors import (
     CaptimeError,
@@ -59,6 +60,7 @@ app.command("init")(init_command)
 app.command("doctor")(doctor_command)
 app.command("run")(run_command)
 app.command("measure")(measure_command)
+app.command("validate")(validate_command)
 app.command("backup")(backup_command)
 app.command("export")(export_command)
 app.command("salvage")(salvage_command)

@@ -1,6 +1,7 @@
 """`captime run`: begin a campaign on real programs, or go on with it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +43,7 @@ def run_command(
     by a signal, with the certificate printed.
     """
     parts = load_scenario(scenario).build()
-    question = question_of(parts).with_goal(epsilon)
+    question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon)
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
     with (
         asking_to_stop() as asked,

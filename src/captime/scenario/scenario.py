@@ -44,6 +44,7 @@ class Scenario:
         stem: The file's name without its ending; names made from it stand beside it.
         function: A Python function in place of `[target]`, for library calls.
         values: Python objects in place of `[instances]`, likewise.
+        candidates: Configurations in place of those of the file, for those who want to run some of them again.
         known: Names of the instances of a stream begun earlier, in its order. They keep their positions and new ones
             follow, so that a campaign can go on with more instances; see `identity.grown`.
     """
@@ -54,6 +55,7 @@ class Scenario:
     stem: str = "scenario"
     function: Callable[..., Any] | None = None
     values: Sequence[Any] | None = None
+    candidates: tuple[Configuration, ...] | None = None
     known: Sequence[str] = ()
 
     @cached_property
@@ -67,6 +69,8 @@ class Scenario:
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
         """The candidates, in the order of the file; on a space those that are there from the start."""
+        if self.candidates is not None:
+            return self.candidates
         listed = self.wishes.configurations
         if self.proposer is not None:
             if listed is not None:
