@@ -10,6 +10,7 @@ import sys
 import typer
 
 from captime.cli.backup import backup_command
+from captime.cli.best import best_command
 from captime.cli.dashboard import dashboard_command
 from captime.cli.data import data_command
 from captime.cli.demo import demo_command
@@ -61,6 +62,7 @@ app.command("doctor")(doctor_command)
 app.command("run")(run_command)
 app.command("measure")(measure_command)
 app.command("validate")(validate_command)
+app.command("best")(best_command)
 app.command("backup")(backup_command)
 app.command("export")(export_command)
 app.command("salvage")(salvage_command)

@@ -1,5 +1,9 @@
 """What a ledger says about its certificate, in the shape that words are made from. Nothing here asks a procedure."""
 
+from pathlib import Path
+from typing import Literal, overload
+
+from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
 from captime.report.account import Account
 from captime.report.words import cpu_time
@@ -30,3 +34,28 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         stopped=stopped,
         rests_on=(),
     )
+
+
+@overload
+def scenario_of(reader: LedgerReader, *, needed: Literal[True]) -> Path: ...
+
+
+@overload
+def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None: ...
+
+
+def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None:
+    """The scenario that the campaign was begun or gone on with, if it was a file that is still there.
+
+    Args:
+        reader: The ledger.
+        needed: Complain if there is none.
+    """
+    named = [str(event.facts.get("scenario") or "") for event in reader.events() if event.kind in ("began", "resumed")]
+    path = next((Path(name) for name in reversed(named) if name and Path(name).exists()), None)
+    if path is None and needed:
+        raise ScenarioError(
+            f"{reader.path} does not name a scenario that is still there, so nobody knows how to run the program; say "
+            "--scenario FILE"
+        )
+    return path

@@ -16,6 +16,7 @@ from captime.campaign.roster import configuration_of
 from captime.campaign.validating import Validation, Worth, validate
 from captime.certificate import Certificate
 from captime.cli.interrupts import asking_to_stop
+from captime.cli.recorded import scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.report.campaign_view import campaign_view
@@ -55,7 +56,7 @@ def validate_command(
         if certified is None:
             raise ScenarioError(f"{ledger} has no certificate yet, so there is nobody to validate; go on with it first")
         rows = [_row_of(name, reader.configs, certified.certificate.config) for name in _names(configs)]
-        held, path = certified.certificate, scenario or _scenario_of(reader)
+        held, path = certified.certificate, scenario or scenario_of(reader, needed=True)
     tested = _on_others(load_scenario(path), rows, instances)
     parts = tested.build()
     question = replace(question_of(parts), proposer=None)
@@ -98,18 +99,6 @@ def _row_of(name: str, configs: list[ConfigRow], leader: int) -> ConfigRow:
             return row
     known = ", ".join(printable(row.name) for row in configs[:8])
     raise ScenarioError(f"--configs names {name!r}, but the ledger has none of that name; there are leader, {known}")
-
-
-def _scenario_of(reader: LedgerReader) -> Path:
-    """The scenario that the campaign was begun with, if it was a file."""
-    named = [str(event.facts.get("scenario") or "") for event in reader.events() if event.kind in ("began", "resumed")]
-    path = next((Path(name) for name in reversed(named) if name), None)
-    if path is None or not path.exists():
-        raise ScenarioError(
-            f"{reader.path} does not name a scenario that is still there, so nobody knows how to run the program; say "
-            "--scenario FILE"
-        )
-    return path
 
 
 def _on_others(scenario: Scenario, rows: list[ConfigRow], instances: str) -> Scenario:

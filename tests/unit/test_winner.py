@@ -1,0 +1,57 @@
+"""The winner in forms that people paste."""
+
+import ast
+import json
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from campaign_stand_ins import folder
+from captime.cli import app
+from captime.report.winner import FORMS, as_arguments, as_irace, as_json, as_python, as_toml
+from scripted_campaign import scripted_campaign
+
+__all__ = ["folder"]
+
+SETTINGS = {"decay": 0.1, "restarts": 7, "luby": True, "mode": "a 'b' \"c\"", "odd name": 1e-9}
+
+
+def test_every_form_can_be_read_back() -> None:
+    """Numbers keep all their digits, and quotes their meaning."""
+    assert json.loads(as_json(SETTINGS)) == SETTINGS
+    assert ast.literal_eval(as_python(SETTINGS)) == SETTINGS
+    assert tomllib.loads(f"x = {as_toml(SETTINGS)}")["x"] == SETTINGS
+    words = shlex.split(as_arguments(SETTINGS))
+    assert words[:6] == ["-decay", "0.1", "-restarts", "7", "-luby", "true"]
+    assert words[7] == SETTINGS["mode"]
+    header, values = as_irace({"decay": 0.1, "luby": True}).splitlines()
+    assert (header, values) == ("decay luby", '"0.1" "true"')
+
+
+def test_nothing_to_set_is_said_in_every_form() -> None:
+    """The default of a program that is called without options."""
+    assert [make({}) for make in FORMS.values()] == ["{}", "{}", "{}", "", "\n"]
+
+
+def test_the_command_shows_the_winner_of_a_ledger(folder: Path) -> None:
+    """All forms, or the one that is asked for; the command is the program's own."""
+    campaign = scripted_campaign(folder, order="arrival")
+    campaign.certificate()
+    shown = CliRunner().invoke(app, ["best", str(campaign.ledger)])
+    assert shown.exit_code == 0, shown.output
+    assert "quick, within 0.2" in shown.stdout
+    assert "program.sh INSTANCE" in shown.stdout
+    told = json.loads(CliRunner().invoke(app, ["best", str(campaign.ledger), "--json"]).stdout)
+    assert told["settings"] == {"line": 1}
+    assert CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "json"]).stdout == '{"line": 1}\n'
+    refused = CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "poetry"])
+    assert "poetry" in str(refused.exception)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_are_one_line_or_two(form: str) -> None:
+    """They are meant to be pasted."""
+    assert len(FORMS[form]({"a": 1, "b": "x"}).splitlines()) == (2 if form == "irace" else 1)
