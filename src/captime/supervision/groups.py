@@ -9,6 +9,8 @@ import os
 import time
 from pathlib import Path
 
+from captime.supervision.kernel import read_file
+
 _REMOVAL_PATIENCE = 0.5
 
 
@@ -35,11 +37,11 @@ class Group:
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir()
         self.folder = folder
         self._path = str(folder)
-        self._procs = f"{folder}/cgroup.procs"
-        self._stat = f"{folder}/cpu.stat"
+        self._procs = f"{self._path}/cgroup.procs"
+        self._stat = f"{self._path}/cpu.stat"
+        folder.mkdir()
 
     def entrance(self) -> int:
         """A descriptor; who writes `0` to it is inside."""
@@ -62,21 +64,16 @@ class Group:
 
     def peak_memory(self) -> int | None:
         """The most memory ever in use at once; None if nobody counted."""
-        try:
-            return int(Path(f"{self.folder}/memory.peak").read_bytes())
-        except (OSError, ValueError):
-            return None
+        counted = read_file(f"{self._path}/memory.peak").strip()
+        return int(counted) if counted.isdigit() else None
 
     def ran_out_of_memory(self) -> bool:
         """The kernel has killed somebody inside over the limit."""
-        return self._number(f"{self.folder}/memory.events", b"oom_kill") > 0
+        return self._number(f"{self._path}/memory.events", b"oom_kill") > 0
 
     def pids(self) -> list[int]:
         """Who is inside."""
-        try:
-            return [int(pid) for pid in Path(self._procs).read_bytes().split()]
-        except OSError:
-            return []
+        return [int(pid) for pid in read_file(self._procs).split()]
 
     def kill(self) -> None:
         """Kill everybody inside at once, whatever they are doing; kernels before 5.14 leave it to others."""
@@ -91,7 +88,7 @@ class Group:
 
     def _set(self, name: str, value: str) -> bool:
         try:
-            descriptor = os.open(f"{self.folder}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+            descriptor = os.open(f"{self._path}/{name}", os.O_WRONLY | os.O_CLOEXEC)
         except OSError:
             return False
         try:
@@ -103,11 +100,8 @@ class Group:
 
     @staticmethod
     def _number(path: str, name: bytes) -> int:
-        try:
-            lines = Path(path).read_bytes().splitlines()
-        except OSError:
-            return 0
-        return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+        fields = read_file(path).split()
+        return int(fields[fields.index(name) + 1]) if name in fields else 0
 
 
 def hand_down_controllers(folder: Path) -> None:

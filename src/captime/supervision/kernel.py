@@ -1,6 +1,7 @@
 """The few things a supervisor asks of the kernel that Python has no word for; each says what it does elsewhere."""
 
 import ctypes
+import os
 import sys
 import time
 
@@ -10,6 +11,24 @@ _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
 # The libc is looked up once, before any fork: nothing is loaded between fork and exec.
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
+
+
+def read_file(path: str) -> bytes:
+    """A small file of the kernel's; empty if there is none (any more) or it is not ours to read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    text = b""
+    try:
+        # The kernel may hand out long lists a page at a time.
+        while part := os.read(descriptor, 1 << 16):
+            text += part
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+    return text
 
 
 def become_subreaper() -> bool:

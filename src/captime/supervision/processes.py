@@ -8,12 +8,15 @@ import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from captime.supervision.kernel import LINUX, cpu_clock_ns
+from captime.supervision.kernel import LINUX, cpu_clock_ns, read_file
 
 TAG = "CAPTIME_RUN"
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+# Kernels can be built without it; then everybody is asked for his parent.
+_KNOWS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +49,6 @@ class Process:
         return self.state not in "ZXx"
 
 
-def _read(path: str) -> bytes:
-    """A small file of the kernel's; empty if there is none (any more) or it is not ours to read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return b"".join(iter(lambda: os.read(descriptor, 1 << 16), b""))
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-
-
 def _names(folder: str) -> list[str]:
     try:
         return os.listdir(folder)  # noqa: PTH208 (pathlib costs several times as much, and this is done all the time)
@@ -72,7 +61,7 @@ def look_at(pid: int) -> Process | None:
     if not LINUX:
         return _table_by_ps().get(pid)
     # The name stands in brackets and may itself hold brackets and spaces: everything after the last one is safe.
-    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    fields = read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     if len(fields) < 20:
         return None
     own = cpu_clock_ns(pid)
@@ -99,9 +88,9 @@ def children_of(pid: int) -> list[int]:
     """Its children, zombies included."""
     if not LINUX:
         return [each.pid for each in _table_by_ps().values() if each.parent == pid]
-    if not os.path.exists(f"/proc/{pid}/task/{pid}/children"):  # noqa: PTH110 (pathlib costs more than the question)
+    if not _KNOWS_CHILDREN:
         return [each.pid for each in map(look_at, all_pids()) if each is not None and each.parent == pid]
-    found = [_read(f"/proc/{pid}/task/{thread}/children") for thread in _names(f"/proc/{pid}/task")]
+    found = [read_file(f"/proc/{pid}/task/{thread}/children") for thread in _names(f"/proc/{pid}/task")]
     return [int(child) for line in found for child in line.split()]
 
 
@@ -133,20 +122,20 @@ def tagged(tag: str, *, whole: bool = False) -> list[int]:
     if not LINUX:
         return _tagged_by_ps(wanted, whole=whole)
     begins = b"\0" + wanted + (b"\0" if whole else b"")
-    return [pid for pid in all_pids() if begins in b"\0" + _read(f"/proc/{pid}/environ")]
+    return [pid for pid in all_pids() if begins in b"\0" + read_file(f"/proc/{pid}/environ")]
 
 
 def resident_bytes(pid: int) -> int:
     """Memory of a process that is in use now; pages shared with others are counted in full."""
     if not LINUX:
         return _resident_by_ps().get(pid, 0)
-    fields = _read(f"/proc/{pid}/statm").split()
+    fields = read_file(f"/proc/{pid}/statm").split()
     return int(fields[1]) * _PAGE if len(fields) > 1 else 0
 
 
 def proportional_bytes(pid: int) -> int:
     """The same with shared pages divided among those who share them; slower. `resident_bytes` if unknown."""
-    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+    for line in read_file(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith(b"Pss:"):
             return int(line.split()[1]) * 1024
     return resident_bytes(pid)
@@ -155,8 +144,8 @@ def proportional_bytes(pid: int) -> int:
 def queue_wait_ns(pid: int, threads: int) -> int:
     """How long its threads were ready to run without a core to run on; ended threads are forgotten."""
     if threads <= 1:
-        return _run_delay(_read(f"/proc/{pid}/schedstat"))
-    return sum(_run_delay(_read(f"/proc/{pid}/task/{task}/schedstat")) for task in _names(f"/proc/{pid}/task"))
+        return _run_delay(read_file(f"/proc/{pid}/schedstat"))
+    return sum(_run_delay(read_file(f"/proc/{pid}/task/{task}/schedstat")) for task in _names(f"/proc/{pid}/task"))
 
 
 def _run_delay(line: bytes) -> int:
