@@ -8,7 +8,7 @@ from captime.procedures.scoreboard import Scoreboard, cuts, grown
 
 # Differences of two scores are rounded up to this step.
 _DIFFERENCE_STEP = 1.0 / 256.0
-FRACTIONS = 16
+_FRACTIONS = 16
 
 
 class Duels:
@@ -17,12 +17,16 @@ class Duels:
     Args:
         n_configs: How many configurations.
         margins: The epsilons at which evidence is weighed, increasing.
+
+    Attributes:
+        fractions: Fractions that are bet.
     """
 
     def __init__(self, n_configs: int, margins: FloatArray) -> None:
         steps = round(1.0 / _DIFFERENCE_STEP)
         grid: FloatArray = np.linspace(-1.0, 1.0, 2 * steps + 1)
-        self._mixture = PairedMixture(grid, margins, sine_nodes(FRACTIONS))
+        self.fractions: FloatArray = sine_nodes(_FRACTIONS)
+        self._mixture = PairedMixture(grid, margins, self.fractions)
         self._counts: IntArray = np.zeros((n_configs, len(grid)), dtype=np.int64)
         self._common: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._weighed: IntArray = np.zeros(n_configs, dtype=np.int64)

@@ -7,6 +7,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.budget import SelectionBudget
+from captime.errors import ScenarioError
 from captime.plans.ladder import Ladder
 from captime.procedures.leader_and_challenger import LeaderAndChallenger
 from captime.procedures.problem import Problem
@@ -18,8 +19,6 @@ from captime.targets import Targets, no_targets
 _GRID: FloatArray = np.linspace(0.0, 1.0, 257)
 _MEANS: FloatArray = np.arange(1, 512) / np.float64(512.0)
 _BETS = 24
-# A time-uniform bound may be read at any moments one likes: whenever the prefix has grown by 2 %.
-_PACE = 50
 # Captimes at which an answer is worth more than this teach nothing: everything beyond them is nearly worth as much.
 _TEACHES = 2 / 3
 
@@ -39,20 +38,30 @@ class FixedCaptimes(LeaderAndChallenger):
     of the one best configuration, or the lower bound of any, could make the recommendation wrong. A captime doubles, as
     often as it takes, while what it hides is at least the sampling width; the first one is the first rung of the ladder
     with u(κ) < 2/3.
+
+    Args:
+        problem: The question.
+        pace: Bounds are read whenever a prefix has grown by one part in so many. They hold at all times at once, so
+            coarser looks (a smaller number) cost a little overshoot and save computing.
     """
 
     bound = "mixture"
     mode = "selection"
     shares = (("lower bounds", 0.5), ("upper bound of the best", 0.5))
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, *, pace: int = 50) -> None:
+        if pace < 1:
+            raise ScenarioError(f"pace is {pace}, but a prefix grows by one part in so many; say 1 or more, such as 50")
         rungs = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
         teaching = np.flatnonzero(rungs.worth_at_rung < _TEACHES)
         first = int(teaching[0]) if len(teaching) else len(rungs.rungs) - 1
         super().__init__(problem, Ladder(problem.utility, rungs.rungs[first:]), 0.0)
         self.budget = SelectionBudget(problem.delta, problem.n_configs)
         self._mixture = _betting()
+        self._pace = pace
         self._rising: BoolArray = np.zeros(problem.n_configs, dtype=np.bool_)
+        # Scores in bins, low and high ends, of the prefix that was judged last.
+        self._bins: IntArray = np.zeros((2, problem.n_configs, len(_GRID)), dtype=np.int64)
 
     def ask(self, slots: int) -> Targets:
         """The two who are due: a longer captime for what they have run, or more runs; others if there are slots."""
@@ -61,7 +70,7 @@ class FixedCaptimes(LeaderAndChallenger):
         chosen = self._due_and_next(slots)
         n, rising = self._n.take(chosen), self._rising.take(chosen)
         # As many for the front runner as for its challenger: 2 % of a long prefix would leave the other no turn.
-        more = n + max(1, int(n.min()) // _PACE)
+        more = n + max(1, int(n.min()) // self._pace)
         if self.problem.n_instances is not None:
             more = np.minimum(more, self.problem.n_instances)
         return Targets(chosen, np.where(rising, n, more), self._level.take(chosen) + rising)
@@ -80,14 +89,12 @@ class FixedCaptimes(LeaderAndChallenger):
     def _judge(self, tally: Tally, config: int) -> None:
         """Bounds of one configuration from all its scores; and whether its captime has to rise."""
         n, level = int(tally.n[config]), int(tally.level[config])
-        low, high = tally.samples(config, 0, n)
-        mixture, price = self._mixture, self.budget.log_inverse_lower
-        down = np.bincount(mixture.bin_down(low), minlength=len(_GRID))[None]
-        up = np.bincount(mixture.bin_up(high), minlength=len(_GRID))[None]
+        down, up = self._binned(tally, config, n, level)
+        mixture = self._mixture
         lower, upper = self._tighten(
             config,
-            float(mixture.lower(down, np.array([price]))[0]),
-            float(mixture.upper(up, np.array([self.budget.log_inverse_upper]))[0]),
+            float(mixture.lower(down[None], np.array([self.budget.log_inverse_lower]))[0]),
+            float(mixture.upper(up[None], np.array([self.budget.log_inverse_upper]))[0]),
         )
         self._n[config], self._level[config] = n, level
         mean_low, mean_high = tally.utility_low[config] / n, tally.utility_high[config] / n
@@ -97,3 +104,13 @@ class FixedCaptimes(LeaderAndChallenger):
         if self.candidates[config]:
             self._hope[config] = upper
             self._mean[config] = mean_low
+
+    def _binned(self, tally: Tally, config: int, n: int, level: int) -> IntArray:
+        """Low and high ends in bins; only what is new is read, unless a longer captime has changed them all."""
+        bins, first = self._bins[:, config], int(self._n[config])
+        if level > self._level[config]:
+            bins[:], first = 0, 0
+        low, high = tally.samples(config, first, n)
+        for end, index in enumerate((self._mixture.bin_down(low), self._mixture.bin_up(high))):
+            bins[end] += np.bincount(index, minlength=len(_GRID))
+        return bins

@@ -9,7 +9,7 @@ from captime.bounds.mixture import BinnedMixture, sine_nodes
 
 # Positive scores lie between 1/B and 1; so many bins there lose at most (1 - 1/B) / 32 of a score.
 _BINS = 33
-NODES = 24
+_NODES = 24
 # Candidate values of a mean. A bound is the nearest of them on the safe side.
 _MEANS = 499
 # A time-uniform bound may be read at any moments one likes: whenever there is so much more to read, in percent.
@@ -35,14 +35,15 @@ class Scoreboard:
         count: Settled scores of the race per configuration, the warm start not included.
         total: The same with the scores of runs behind them that are still open, as the intervals they are now.
         sure: How many scores of the race are known exactly, or are settled.
+        nodes: Shares that are bet, in all bounds.
     """
 
     def __init__(self, n_configs: int, least: float) -> None:
         self._grid = np.concatenate(([0.0], np.linspace(least, 1.0, _BINS))) if least < 1.0 else np.array([0.0, 1.0])
         means = np.linspace(0.0, 1.0, _MEANS + 2)[1:-1]
-        nodes = sine_nodes(NODES)
-        self._below = BinnedMixture(self._grid, means, nodes)
-        self._above = BinnedMixture((1.0 - self._grid)[::-1], means, nodes)
+        self.nodes: FloatArray = sine_nodes(_NODES)
+        self._below = BinnedMixture(self._grid, means, self.nodes)
+        self._above = BinnedMixture((1.0 - self._grid)[::-1], means, self.nodes)
         self._low_counts: IntArray = np.zeros((n_configs, len(self._grid)), dtype=np.int64)
         self._loss_counts: IntArray = np.zeros((n_configs, len(self._grid)), dtype=np.int64)
         self._awaited: dict[int, IntArray] = {}

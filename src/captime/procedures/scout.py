@@ -16,8 +16,10 @@ _MEMBERS = 8
 _TRIALS = (4, 8, 16)
 # Give up once this share of what the warm start will cost anyway is spent.
 _SHARE = 0.15
-# After so many runs a mean that is not above the goal is taken at its word.
-_ENOUGH = 12
+# After so many runs a mean that is not above the goal is taken at its word. Where the goal is out of sight anyway, the
+# champion goes on: what it shows is the first certificate worth reading, long before everybody has run.
+_ENOUGH, _ENOUGH_FOR_ANYTIME = 12, 48
+_OUT_OF_SIGHT = 0.99
 
 
 class Scout:
@@ -35,12 +37,14 @@ class Scout:
         start: From this position on its scores count for the bound.
         lower: The bound.
         over: Whether there is nothing more to try.
+        level: ln(1 / failure probability) of the bound.
     """
 
     def __init__(self, n_configs: int, goal: float, log_inverse: float, warm_runs: int, board: Scoreboard) -> None:
         self._members: IntArray = np.unique(np.linspace(0, n_configs - 1, _MEMBERS).astype(np.int64))
         self._goal = goal
-        self._log_inverse = np.array([log_inverse])
+        self._enough = _ENOUGH if goal < _OUT_OF_SIGHT else _ENOUGH_FOR_ANYTIME
+        self.level = log_inverse
         self._most_runs = _SHARE * warm_runs
         self._board = board
         self._round = 0
@@ -94,7 +98,7 @@ class Scout:
         """More scores of the champion, in stream order."""
         self._scores += low.tolist()
         self._counts += self._board.binned_low(low)
-        self.lower = max(self.lower, float(self._board.lower_of(self._counts[None], self._log_inverse)[0]))
+        self.lower = max(self.lower, float(self._board.lower_of(self._counts[None], np.array([self.level]))[0]))
         n = len(self._scores)
-        hopeless = n >= _ENOUGH and sum(self._scores) <= n * self._goal
+        hopeless = n >= self._enough and sum(self._scores) <= n * self._goal
         self.over = self.lower >= self._goal or hopeless or n >= self._most_runs

@@ -52,18 +52,14 @@ class WarmStart:
         return ended >= _HEARD * len(self.alive) * self._needed
 
     def means(self, tally: Tally) -> FloatArray:
-        """Mean scores on the positions of this rung, all of which have been run; some may have run further."""
-        means = tally.utility_low / max(1, self.positions)
-        for config in self.alive[tally.n[self.alive] > self.positions].tolist():
-            means[config] = tally.samples(config, 0, self.positions)[0].mean()
-        return means
+        """Mean scores on the positions of this rung; a run under way counts as the middle of what it may be worth.
 
-    def means_so_far(self, tally: Tally) -> FloatArray:
-        """Mean scores while some runs of this rung are under way: each counts half of what it may still be worth."""
-        means = tally.utility_low / max(1, self.positions)
-        for config in self.alive[tally.open[self.alive] > 0].tolist():
-            low, high = tally.samples(config, int(tally.settled[config]), int(tally.n[config]))
-            means[config] += 0.5 * float((high - low).sum()) / self.positions
+        Some may have run further, as scouts, and are not judged by that.
+        """
+        means = 0.5 * (tally.utility_low + tally.utility_high) / max(1, self.positions)
+        for config in self.alive[tally.n[self.alive] > self.positions].tolist():
+            low, high = tally.samples(config, 0, self.positions)
+            means[config] = 0.5 * float((low + high).mean())
         return means
 
     def lengthen(self, runs: int) -> bool:

@@ -1,0 +1,221 @@
+"""What a race may claim: bounds, duels and leaders, and the certificate that follows from them.
+
+Everything here is about truth and nothing about schedules: whoever orders the runs, and in whatever order they come
+back, these statements hold together with probability 1 - delta (docs/random-captimes.md, steps 4 to 8).
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.procedures.agenda import Agenda
+from captime.procedures.duels import Duels, lead
+from captime.procedures.problem import Problem
+from captime.procedures.race_terms import LOWER, PAIRED, SHARES, SHOWN, UPPER, Mode, margins
+from captime.procedures.scoreboard import Scoreboard, grown
+
+# Nobody takes the lead on fewer common positions.
+_ENOUGH_TO_LEAD = 8
+# Captimes are first cut as this epsilon needs it; longer ones come when epsilon has come near.
+_FIRST_TRUNCATION = 0.1
+# With an unknown or tiny goal, captimes and margins are made for this epsilon.
+_SMALLEST_EPSILON = 0.005
+
+
+class Claims:
+    """The state of a race's knowledge.
+
+    Args:
+        problem: The question.
+        boost: B of the random captimes.
+        mode: What delta covers.
+        paired: Also compare with the leader on the same instances.
+        growth: How much of its past a configuration repeats at a time.
+        truncation: Stop runs where u has fallen to this share of epsilon.
+
+    Attributes:
+        leader: The recommended configuration.
+        lower: Lower bounds, leaders' only.
+        upper: Upper bounds.
+        candidates: Who is not cleared yet, and the leader.
+    """
+
+    def __init__(
+        self, problem: Problem, boost: float, mode: Mode, *, paired: bool, growth: float, truncation: float
+    ) -> None:
+        n_configs = problem.n_configs
+        self.problem = problem
+        self.mode = mode
+        self.leader = 0
+        self.candidates: BoolArray = np.ones(n_configs, dtype=np.bool_)
+        self.lower: FloatArray = np.zeros(n_configs)
+        self.upper: FloatArray = np.ones(n_configs)
+        self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
+        self._available = math.inf if problem.n_instances is None else problem.n_instances
+        self._agenda = Agenda(n_configs, growth, self._available)
+        self._paired = paired
+        self._boost = boost
+        self._truncation = truncation
+        self._truncated_for = max(self._aim, _FIRST_TRUNCATION)
+        self._lengthened: list[tuple[int, float]] = [(0, self._longest(self._truncated_for))]
+        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(self._lengthened[0][1]))
+        self._board = Scoreboard(n_configs, 1.0 / boost)
+        self._duels = Duels(n_configs, margins(self._aim))
+        self._start: int | None = None
+        # Until there is a ranking, everyone has the same prior.
+        self._log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
+        self._margin: FloatArray = np.ones(n_configs)
+        # How many sure scores there were when bounds were last read, and when the certificate was last renewed.
+        self._read: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._stated = 0
+        self._best: Certificate | None = None
+
+    @property
+    def longest_captime(self) -> float:
+        """How many CPU seconds a run that is ordered now may get at most."""
+        return self._lengthened[-1][1]
+
+    # ------------------------------------------------------------------ levels
+
+    def _log_upper(self, config: IntArray) -> FloatArray:
+        """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
+        union = 0.0 if self.mode == "selection" else math.log(self.problem.n_configs)
+        return np.full(len(config), union - math.log(UPPER * self.problem.delta))
+
+    def _log_by_rank(self, share: float, config: IntArray) -> FloatArray:
+        return self._log_rank[config] - math.log(share * self.problem.delta)
+
+    # ------------------------------------------------------------------ bounds and leaders
+
+    def _tighten(self, fresh: IntArray) -> None:
+        """Bounds of those with noticeably more scores, and their duels with the leader."""
+        fresh = fresh[self._noticeable(fresh)]
+        if len(fresh):
+            self.upper[fresh] = np.minimum(self.upper[fresh], self._board.upper(fresh, self._log_upper(fresh)))
+            self._raise_lower(fresh[fresh == self.leader] if self.mode == "selection" else fresh)
+        if self._paired:
+            self._fight()
+        if len(fresh):
+            self._consider_leaders(fresh.tolist())
+
+    def _noticeable(self, config: IntArray) -> BoolArray:
+        """Whose scores have become so many more that looking again is worth it; at the end of the stream, all."""
+        sure = self._board.sure[config]
+        news = grown(sure, self._read[config]) | (self._agenda.ordered[config] >= self._available)
+        self._read[config[news]] = sure[news]
+        return news
+
+    def _raise_lower(self, config: IntArray) -> None:
+        if len(config):
+            bound = self._board.lower(config, self._log_by_rank(LOWER, config))
+            self.lower[config] = np.maximum(self.lower[config], bound)
+
+    def _fight(self) -> None:
+        """Duels on positions that leader and challengers have in common since the last time."""
+        fought = self._duels.due(self._board, self.leader)
+        if len(fought):
+            level = float(self._log_by_rank(PAIRED, np.array([self.leader]))[0])
+            shown = self._duels.margins(self._board, self.leader, fought, level)
+            self._margin[fought] = np.minimum(self._margin[fought], shown)
+
+    def _consider_leaders(self, fresh: list[int]) -> None:
+        """A challenger that clearly beats the leader on their common positions takes over; validity does not care."""
+        for config in fresh:
+            ahead = lead(self._board, config, self.leader)
+            # Ahead by more than half of epsilon, and by more than two standard errors.
+            if (
+                len(ahead) >= _ENOUGH_TO_LEAD
+                and ahead.mean() > 0.5 * self._aim
+                and ahead.sum() > 2.0 * math.sqrt(float(ahead @ ahead))
+            ):
+                self._crown(config)
+
+    def _crown(self, config: int) -> None:
+        """Clearing belongs to one leader: everyone is cleared afresh."""
+        self.leader = config
+        self._margin[:] = 1.0
+        self._duels.restart()
+        self._raise_lower(np.array([config]))
+        if self._paired:
+            self._fight()
+
+    def retarget(self, epsilon: float) -> None:
+        """Another goal from now on. Bounds stay; duels are weighed at other margins, which are right at all of them."""
+        self.problem = replace(self.problem, epsilon=epsilon)
+        self._aim = max(epsilon, _SMALLEST_EPSILON)
+        self._duels = Duels(self.problem.n_configs, margins(self._aim))
+        if self._start is not None and self._paired:
+            self._fight()
+        if self._best is not None:
+            self._certify()
+            # Clearing was for the old goal, and so was the moment at which captimes are lengthened.
+            self._lengthen(self._best.epsilon)
+
+    # ------------------------------------------------------------------ what is certain
+
+    def _epsilons(self) -> FloatArray:
+        """By how much each configuration may be better than the leader, by own bounds or by duel."""
+        epsilon: FloatArray = np.minimum(np.maximum(self.upper - self.lower[self.leader], 0.0), self._margin)
+        epsilon[self.leader] = 0.0
+        return epsilon
+
+    def _certify(self) -> None:
+        epsilon = self._epsilons()
+        self.candidates = epsilon > self.problem.epsilon
+        self.candidates[self.leader] = True
+        worst = int(epsilon.argmax())
+        best, sure = self._best, int(self._board.sure[self.leader])
+        # The interval beside an epsilon that has not changed is renewed when there is more to say.
+        if (
+            best is None
+            or epsilon[worst] < best.epsilon
+            or (
+                epsilon[worst] == best.epsilon
+                and (best.config != self.leader or bool(grown(np.array([sure]), np.array([self._stated]))[0]))
+            )
+        ):
+            self._stated = sure
+            self._best = self._statement(float(epsilon[worst]), worst if worst != self.leader else None)
+            self._lengthen(self._best.epsilon)
+
+    def _longest(self, epsilon: float) -> float:
+        """The longest captime that an epsilon needs: what lies behind it is a small share of that epsilon."""
+        needed = float(self.problem.utility.inverse(np.array(self._truncation * epsilon)))
+        return min(self.problem.captime_top, needed)
+
+    def _lengthen(self, epsilon: float) -> None:
+        """As epsilon shrinks, allow longer captimes, on positions that nobody has been ordered to run yet."""
+        position = int(self._agenda.ordered.max()) + 1
+        wanted = self._truncated_for > self._aim and epsilon <= 2.0 * self._truncated_for
+        if wanted and self._start is not None and position > self.plan.longest.last_change:
+            self._truncated_for = max(self._aim, 0.5 * self._truncated_for)
+            self._lengthened.append((position, self._longest(self._truncated_for)))
+            self.plan.longest.change_from(*self._lengthened[-1])
+
+    def _statement(self, epsilon: float, challenger: int | None = None) -> Certificate:
+        leader = np.array([self.leader])
+        # The warm start's scores count here, and the prior was ranked on them: so this level knows nothing of ranks.
+        level = np.array([math.log(self.problem.n_configs) - math.log(SHOWN * self.problem.delta)])
+        shown = float(self._board.upper(leader, level)[0])
+        low = float(self.lower[self.leader])
+        return Certificate(
+            config=self.leader,
+            epsilon=min(1.0, epsilon),
+            delta=self.problem.delta,
+            n_configs=self.problem.n_configs,
+            utility_low=low,
+            utility_high=max(low, shown),
+            challenger=challenger,
+            mode=self.mode,
+            shares=SHARES,
+        )
+
+    def certificate(self) -> Certificate:
+        """The best statement so far; a leader is always named, with epsilon 1 before anything is shown."""
+        if self._best is None:
+            return self._statement(1.0 if self.problem.n_configs > 1 else 0.0)
+        return self._best
