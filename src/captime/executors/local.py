@@ -72,6 +72,7 @@ class LocalExecutor:
         self._requests: dict[int, RunRequest] = {}
         self._waiting: deque[int] = deque()
         self._seen: dict[int, float] = {}
+        self._unwanted: set[int] = set()
         self._back: list[RunOutcome] = []
         self._futile = 0
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
@@ -141,6 +142,7 @@ class LocalExecutor:
         self._requests.clear()
         self._waiting.clear()
         self._seen.clear()
+        self._unwanted.clear()
 
     # ------------------------------------------------------------------ giving
 
@@ -175,12 +177,13 @@ class LocalExecutor:
     def _cancel(self, numbers: Sequence[int]) -> None:
         holder = {number: handle for handle in self._handles for number in handle.held}
         for number in numbers:
+            self._unwanted.add(number)
             if number in holder:
                 holder[number].channel.send("cancel", str(number))
                 self._speak(holder[number])
             elif number in self._waiting:
                 self._waiting.remove(number)
-                self._settle(number, Report(number, "cancelled"), slot=0)
+                self._wait_for_slot(number)
 
     def _speak(self, handle: SlotHandle) -> None:
         """Come back to a slot that could not take everything at once."""
@@ -203,7 +206,7 @@ class LocalExecutor:
                     self._seen[int(number)] = int(nanoseconds) / _SECOND
                 case "withdrawn":
                     handle.take_back(int(text))
-                    self._waiting.appendleft(int(text))
+                    self._wait_for_slot(int(text))
                 case "report":
                     report = Report.from_json(text)
                     handle.take_back(report.number)
@@ -212,10 +215,18 @@ class LocalExecutor:
             self._bury(handle)
         self._hand_out()
 
+    def _wait_for_slot(self, number: int) -> None:
+        """Next in line, unless somebody has cancelled it since it was given to a slot."""
+        if number in self._unwanted:
+            self._settle(number, Report(number, "cancelled"), slot=0)
+        else:
+            self._waiting.appendleft(number)
+
     def _settle(self, number: int, report: Report, slot: int) -> None:
         """Nothing more will be heard of this request."""
         request = self._requests.pop(number)
         self._seen.pop(number, None)
+        self._unwanted.discard(number)
         outcome = self._program.judge(request, report)
         if outcome.measured is not None:
             outcome = replace(outcome, measured=replace(outcome.measured, host=_HOST, slot=slot))
@@ -230,7 +241,8 @@ class LocalExecutor:
             request = self._requests[number]
             sweep_tag(self._tag_of(request), whole=True)
         # It speaks of a launch before it begins with it, so these have never begun.
-        self._waiting.extendleft(reversed([number for number in handle.held if number not in handle.begun]))
+        for number in reversed([number for number in handle.held if number not in handle.begun]):
+            self._wait_for_slot(number)
         self._futile += 1
         if self._futile > _FUTILE_STARTS:
             raise InvariantViolated(f"{how}; {self._futile} died without having done anything. Please report it")
