@@ -20,7 +20,7 @@ def lines(number: int) -> list[str]:
     noise, echo = draw.uniform(0, 0.5), draw.uniform(0, 0.6)
     second = 0
     found: list[str] = []
-    for _ in range(draw.randint(2_000, 30_000)):
+    for _ in range(draw.randint(2_000, 15_000)):
         second += draw.choice((0, 0, 0, 1, 2))
         if found and draw.random() < echo:
             found.append(draw.choice(found[-200:]))

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from captime.errors import ScenarioError
 from captime.spaces.clauses import Among, Clause, both, either
+from captime.spaces.formats.fields import items, number, plain, some
 from captime.spaces.laws import EVENLY, Beta, Law, Normal
 from captime.spaces.matching import Written, compared, value_of
 from captime.spaces.numbers import Float, integer_from, middle
@@ -37,7 +38,7 @@ def read_configspace(document: object, file: str) -> Space:
             raise ScenarioError(f"{file}, hyperparameters[{place}]: {parameter.name} is declared twice; remove one")
         parameters[parameter.name] = parameter
     conditions: dict[str, Clause] = {}
-    for place, item in enumerate(_list(document, "conditions", file)):
+    for place, item in enumerate(_at(file, items, document.get("conditions", []), "conditions")):
         where = f"{file}, conditions[{place}]"
         child = _at(where, _text, item, "child")
         if child not in parameters:
@@ -46,7 +47,7 @@ def read_configspace(document: object, file: str) -> Space:
         conditions[child] = both([conditions[child], clause]) if child in conditions else clause
     forbidden = tuple(
         _at(f"{file}, forbiddens[{place}]", _forbidden, item, parameters, 0)
-        for place, item in enumerate(_list(document, "forbiddens", file))
+        for place, item in enumerate(_at(file, items, document.get("forbiddens", []), "forbiddens"))
     )
     try:
         return Space(tuple(parameters.values()), conditions, forbidden)
@@ -73,36 +74,40 @@ def _parameter(item: object) -> Parameter:
     default = table.get("default_value", table.get("default"))
     passing = _passing(table)
     if kind == "constant":
-        value = _value(table, "value")
+        value = plain(table.get("value"), "value")
         return Categorical.of(name, (value,), value, None, passing)
     if kind == "categorical":
         choices = _values(table, "choices")
         weights = table.get("weights", table.get("probabilities"))
-        shares = None if weights is None else tuple(_number({"weights": each}, "weights") for each in weights)
-        start = choices[0] if default is None else _plain(default, "default_value")
+        shares = None if weights is None else tuple(number(each, "weights") for each in items(weights, "weights"))
+        start = choices[0] if default is None else plain(default, "default_value")
         return Categorical.of(name, choices, start, shares, passing, assumed=default is None)
     if kind == "ordinal":
         choices = _values(table, "sequence")
-        start = choices[0] if default is None else _plain(default, "default_value")
+        start = choices[0] if default is None else plain(default, "default_value")
         return Ordinal(name, choices, start, None, passing, default is None)
     return _numeric(name, kind, table, default, passing)
 
 
 def _numeric(name: str, kind: str, table: Mapping[str, Any], default: object, passing: Passing | None) -> Parameter:
-    prior, _, number = kind.partition("_")
-    if prior not in ("uniform", "normal", "beta") or number not in ("float", "int"):
+    prior, _, sort = kind.partition("_")
+    if prior not in ("uniform", "normal", "beta") or sort not in ("float", "int"):
         raise ScenarioError(
             f"{name} has the type {kind!r}, expected uniform_float, uniform_int, normal_float, normal_int, beta_float, "
             "beta_int, categorical, ordinal or constant"
         )
-    low, high, log = _number(table, "lower"), _number(table, "upper"), bool(table.get("log", False))
+    low, high, log = (
+        number(table.get("lower"), "lower"),
+        number(table.get("upper"), "upper"),
+        bool(table.get("log", False)),
+    )
     law: Law = EVENLY
     if prior == "normal":
-        law = Normal(_number(table, "mu"), _number(table, "sigma"))
+        law = Normal(number(table.get("mu"), "mu"), number(table.get("sigma"), "sigma"))
     if prior == "beta":
-        law = Beta(_number(table, "alpha"), _number(table, "beta"))
-    start = None if default is None else _number({"default_value": default}, "default_value")
-    if number == "int":
+        law = Beta(number(table.get("alpha"), "alpha"), number(table.get("beta"), "beta"))
+    start = None if default is None else number(default, "default_value")
+    if sort == "int":
         return integer_from(name, low, high, start, log=log, law=law, passing=passing)
     value = middle(low, high, log=log, integer=False) if start is None else start
     return Float(name, low, high, value, log, law, None, passing, start is None)
@@ -124,21 +129,21 @@ def _condition(item: object, parameters: Mapping[str, Parameter], depth: int) ->
     kind = _text(item, "type")
     table: Mapping[str, Any] = item if isinstance(item, Mapping) else {}
     if kind in ("AND", "OR"):
-        inner = [_condition(each, parameters, _deeper(depth)) for each in _some(table, "conditions")]
+        inner = [_condition(each, parameters, _deeper(depth)) for each in some(table.get("conditions"), "conditions")]
         return both(inner) if kind == "AND" else either(inner)
     parent = _named(table, "parent", parameters)
     if kind == "IN":
         return _among(parent, table)
     if kind not in ("EQ", "NEQ", "LT", "GT"):
         raise ScenarioError(f"found the type {kind!r}, expected EQ, NEQ, LT, GT, IN, AND or OR")
-    return compared(parent, _SIGNS[kind], Written(text_of(_value(table, "value"))))
+    return compared(parent, _SIGNS[kind], Written(text_of(plain(table.get("value"), "value"))))
 
 
 def _forbidden(item: object, parameters: Mapping[str, Parameter], depth: int) -> Clause:
     kind = _text(item, "type")
     table: Mapping[str, Any] = item if isinstance(item, Mapping) else {}
     if kind in ("AND", "OR"):
-        inner = [_forbidden(each, parameters, _deeper(depth)) for each in _some(table, "clauses")]
+        inner = [_forbidden(each, parameters, _deeper(depth)) for each in some(table.get("clauses"), "clauses")]
         return both(inner) if kind == "AND" else either(inner)
     if kind == "RELATION":
         kind = f"RELATION_{_text(table, 'lambda')}"
@@ -152,7 +157,7 @@ def _forbidden(item: object, parameters: Mapping[str, Parameter], depth: int) ->
     parameter = _named(table, "name", parameters)
     if kind == "IN":
         return _among(parameter, table)
-    value = text_of(_value(table, "value"))
+    value = text_of(plain(table.get("value"), "value"))
     return compared(parameter, "==" if kind == "EQUALS" else _SIGNS[sign], Written(value))
 
 
@@ -176,39 +181,8 @@ def _text(item: object, key: str) -> str:
     return value
 
 
-def _number(table: Mapping[str, Any], key: str) -> float:
-    value = table.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ScenarioError(f"{key} is {value!r}, expected a number")
-    return float(value)
-
-
-def _plain(value: object, key: str) -> Value:
-    if not isinstance(value, bool | int | float | str):
-        raise ScenarioError(f"{key} is {value!r}, expected a text, a number, true or false")
-    return value
-
-
-def _value(table: Mapping[str, Any], key: str) -> Value:
-    return _plain(table.get(key), key)
-
-
 def _values(table: Mapping[str, Any], key: str) -> tuple[Value, ...]:
-    return tuple(_plain(value, key) for value in _some(table, key))
-
-
-def _some(table: Mapping[str, Any], key: str) -> list[Any]:
-    values = table.get(key)
-    if not isinstance(values, list) or not values:
-        raise ScenarioError(f"{key} is {values!r}, expected a list that is not empty")
-    return values
-
-
-def _list(document: Mapping[str, Any], key: str, file: str) -> list[Any]:
-    values = document.get(key, [])
-    if not isinstance(values, list):
-        raise ScenarioError(f"{file}: {key} is {values!r}, expected a list")
-    return values
+    return tuple(plain(value, key) for value in some(table.get(key), key))
 
 
 def _named(table: Mapping[str, Any], key: str, parameters: Mapping[str, Parameter]) -> Parameter:
