@@ -31,7 +31,8 @@ def prepare(launch: Launch, run: Runner) -> Report | None:
                 report = run(errand, file.fileno())
         else:
             report = run(errand, None)
-        if report.ended == "cancelled":
+        if report.ended in ("cancelled", "lost"):
+            # Nobody's fault but ours: the run has not begun, and is tried again.
             return replace(report, runtime_ns=0)
         if report.ended != "exit" or report.exit_code != 0 or not part.is_file():
             return Report(launch.number, "not-started", problem=_why_not_made(preparation, report))
