@@ -69,7 +69,8 @@ def draw_bands(panels: Mapping[str, Mapping[str, Band]], paths: Sequence[Path], 
         _share_heights([axes for axes, title in zip(drawn, panels, strict=True) if title not in view.other])
         figure = drawn[0].figure
         if not many:
-            found = {name: line for axes in drawn for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+            pairs = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in drawn]
+            found = {name: line for pair in pairs for line, name in pair}
             figure.legend(
                 found.values(), found.keys(), loc="outside upper center", ncols=2 if width < 5 else 4, frameon=False,
                 fontsize=8.0, handlelength=2.6, columnspacing=1.2,
@@ -93,8 +94,8 @@ def _panel(
         axes.fill_between(x, low, high, color=color, alpha=0.09 if len(curves) > 4 else 0.16, linewidth=0)
         every = max(1, len(x) // 8)
         axes.plot(
-            x, middle, linestyle=_DASHES[place % len(_DASHES)], color=color, label=label, linewidth=2.0 if place == 0 else 1.4, marker=mark,
-            markersize=3.4, markevery=(place % every, every),
+            x, middle, linestyle=_DASHES[place % len(_DASHES)], color=color, label=label, marker=mark, markersize=3.4,
+            linewidth=2.0 if place == 0 else 1.4, markevery=(place % every, every),
         )  # fmt: skip
     axes.set_xscale("log" if view.log_x else "linear")
     if other is None and view.log_y == 0:
