@@ -37,16 +37,15 @@ class Scribe:
     def __init__(self, ledger: Ledger, procedure: Procedure) -> None:
         self._ledger = ledger
         self._procedure: Any = procedure
-        self._fixed = False
+        self._facts: object = None
         self.certified: Certificate | None = None
 
     def asked(self, slots: int, targets: Targets) -> None:
         """See the protocol."""
-        begun = getattr(self._procedure, "_start", None)
-        if begun is not None and not self._fixed:
-            ranking = self._procedure._ranking
-            self._ledger.noted("facts", start=begun, ranking=[0] if ranking is None else ranking)
-            self._fixed = True
+        facts = self._procedure.facts() if hasattr(self._procedure, "facts") else None
+        if facts is not None and facts != self._facts:
+            self._ledger.noted("facts", **facts)
+            self._facts = facts
         self._ledger.asked(slots, targets)
 
     def started(self, requests: Sequence[RunRequest]) -> None:

@@ -161,7 +161,7 @@ def test_the_forger_himself_is_harmless(ledger: Path) -> None:
 
 def _facts(path: Path) -> tuple[int, list[int]]:
     connection = sqlite3.connect(path)
-    told = json.loads(connection.execute("SELECT facts FROM note WHERE kind = 'facts'").fetchone()[0])
+    told = json.loads(connection.execute("SELECT facts FROM note WHERE kind = 'facts' ORDER BY seq DESC").fetchone()[0])
     connection.close()
     return told["start"], told["ranking"]
 

@@ -5,7 +5,7 @@ intervals by state, prefixes without gaps, who takes part decided in time, one s
 the first run that they govern. Then the claim is shown with the documented bets at the documented levels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -91,8 +91,12 @@ class RaceCheck:
     def _mode(self) -> str:
         return str(self.question.options.get("mode", _MODE))
 
+    @property
+    def _boost(self) -> float:
+        return float(self.question.options.get("boost", _BOOST))
+
     def _lottery(self) -> Lottery:
-        return Lottery(self.question.utility, self.question.seed, float(self.question.options.get("boost", _BOOST)))
+        return Lottery(self.question.utility, self.question.seed, self._boost)
 
     def _check_terms(self) -> None:
         held = self.held
@@ -104,9 +108,23 @@ class RaceCheck:
             raise LedgerDamaged(f"the certificate's delta is {held.delta}, but {float(self.question.delta)} was asked")
         if held.mode != self._mode:
             raise LedgerDamaged(f"the certificate's mode is {held.mode}, but {self._mode} was asked for")
+        for note in self.books.notes:
+            self._check_facts(note.facts if note.kind == "facts" else {})
         told = {name: Fraction(repr(share)) for name, share in held.shares}
         if told != _SHARES:
             raise LedgerDamaged(f"the certificate shares delta out as {dict(held.shares)}, which is not documented")
+
+    def _check_facts(self, facts: Mapping[str, object]) -> None:
+        """What the engine said about its own terms is what is documented, or was asked for."""
+        mine = {
+            "mode": self._mode,
+            "boost": self._boost,
+            "nodes": len(_MEANS.shares),
+            "fractions": len(_LEADS.shares),
+        }
+        for name, value in mine.items():
+            if facts.get(name, value) != value:
+                raise LedgerDamaged(f"the race says that its {name} is {facts[name]}; documented or asked is {value}")
 
     def _level(self, share: Fraction, weight: Fraction = Fraction(1)) -> Fraction:
         """1 / failure probability of a statement."""
