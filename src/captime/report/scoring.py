@@ -8,6 +8,7 @@ as long as it chose positions without looking at their runs.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def intervals(
     config: IntArray, low: FloatArray, high: FloatArray, n_configs: int, delta: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds on the means of all configurations at once: half of delta for each side, shared out equally."""
-    bound = BinnedMixture(np.linspace(0.0, 1.0, _BINS), _MEANS)
+    bound = _bound()
     log_inverse = np.array([math.log(2.0 * n_configs / delta)])
     lower, upper = np.zeros(n_configs), np.ones(n_configs)
     down = _counts(config, bound.bin_down(np.clip(low, 0.0, 1.0)), n_configs)
@@ -158,6 +159,12 @@ def intervals(
         lower[some] = bound.lower(down[some], log_inverse)
         upper[some] = bound.upper(up[some], log_inverse)
     return lower, np.maximum(lower, upper)
+
+
+@lru_cache(maxsize=1)
+def _bound() -> BinnedMixture:
+    """Its tables are large and always the same."""
+    return BinnedMixture(np.linspace(0.0, 1.0, _BINS), _MEANS)
 
 
 def _counts(config: IntArray, bins: IntArray, n_configs: int) -> IntArray:
