@@ -3,7 +3,8 @@
     python benchmarks/report.py [--runs 1000000] [--configs 400] [--where DIR] [--limit 30]
 
 The ledger is made first (as a campaign would write it, in large groups), which is not part of the time. Prints one line
-per figure, and ends with exit code 1 if the report took longer than the limit or is larger than 20 MB.
+per figure, and ends with exit code 1 if the report took more CPU time than the limit (one process, so that is the time
+on a machine that has nothing else to do) or is larger than 20 MB.
 """
 
 import argparse
@@ -83,16 +84,19 @@ def main() -> int:
         path, page = Path(folder) / "large.ledger", Path(folder) / "large.html"
         with _timed(f"making a ledger of {wishes.runs:,} runs of {wishes.configs:,} configurations"):
             make_ledger(path, wishes.runs, wishes.configs)
-        begun = time.perf_counter()
+        begun, cpu = time.perf_counter(), time.process_time()
         with _timed("reading it"):
             story = read_story(path)
         with _timed("numbers and charts"):
             views = figures_of(story)
         with _timed("the page"):
             write_report(report_page(story, views), page)
-        taken, size = time.perf_counter() - begun, page.stat().st_size
-    print(f"report of {wishes.runs:,} runs: {taken:.1f} s, {size / 1e6:.2f} MB (limits {wishes.limit:g} s, 20 MB)")
-    return int(taken > wishes.limit or size > _LARGEST)
+        wall, used, size = time.perf_counter() - begun, time.process_time() - cpu, page.stat().st_size
+    print(
+        f"report of {wishes.runs:,} runs: {used:.1f} s of CPU time, {wall:.1f} s on the clock, {size / 1e6:.2f} MB "
+        f"(limits {wishes.limit:g} s, 20 MB)"
+    )
+    return int(used > wishes.limit or size > _LARGEST)
 
 
 if __name__ == "__main__":
