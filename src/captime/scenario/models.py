@@ -94,6 +94,27 @@ class Stop(Section):
     until: Moment | None = Field(default=None, description="A time of day.")
 
 
+class Executor(Section):
+    """Where runs happen."""
+
+    kind: Literal["local", "dask"] = Field(default="local", description="This machine, or a Dask cluster.")
+    address: str | None = Field(default=None, min_length=1, description="Of a scheduler, such as tcp://host:8786.")
+    scheduler_file: str | None = Field(default=None, min_length=1, description="The file a scheduler has written.")
+    cluster: Literal["local", "slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab"] | None = Field(
+        default=None, description="A cluster to be started."
+    )
+    workers: PositiveInt | None = Field(default=None, description="How many workers to ask a started cluster for.")
+    options: dict[str, Any] = Field(default={}, description="For the maker of the cluster.")
+    transfer: bool = Field(default=False, description="Send instance files to the workers.")
+    scratch: str | None = Field(default=None, description="Where workers make the directories of runs.")
+    machines: Literal["same", "any", "normalised"] = Field(default="same", description="What is demanded of machines.")
+    tolerance: float = Field(default=0.1, gt=0, lt=1, description="By which share machines may differ and be the same.")
+    reference: Duration | None = Field(
+        default=None, gt=0, description="CPU time of the reference on the machine whose seconds count."
+    )
+    patience: Duration | None = Field(default=None, gt=0, description="How long to wait if there is no worker.")
+
+
 class Wishes(Section):
     """The whole file."""
 
@@ -113,6 +134,7 @@ class Wishes(Section):
         default=None, description="How runs are kept together."
     )
     ledger: str | None = Field(default=None, description="The file in which every run is recorded.")
+    executor: Executor = Field(default_factory=Executor, description="Where runs happen.")
     target: Target = Field(description="The program.")
     configurations: dict[str, Any] | list[dict[str, Any]] | None = Field(default=None, description="The candidates.")
     space: dict[str, Any] | None = Field(default=None, description="A parameter space, in place of listed candidates.")

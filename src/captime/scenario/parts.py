@@ -1,6 +1,6 @@
 """Everything a campaign needs, built from a scenario; whoever runs it need not know what TOML is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +31,41 @@ class StopWishes:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorWishes:
+    """Where runs happen.
+
+    Attributes:
+        kind: `local`: on this machine. `dask`: on a cluster, which the next three fields say.
+        address: Of a scheduler.
+        scheduler_file: That a scheduler has written.
+        cluster: The kind to be started.
+        workers: How many workers to ask it for.
+        options: For its maker.
+        transfer: Whether instance files are sent to the workers.
+        scratch: Where workers make the directories of runs.
+        machines: `same`, `any` or `normalised`.
+        tolerance: By which share the reference may differ on machines that are the same.
+        reference: CPU seconds it takes where seconds count; None for those of the first machine.
+        patience: Seconds without any worker after which it is given up; None for never.
+        most: At most so many runs at once; None for as many as there are slots.
+    """
+
+    kind: Literal["local", "dask"] = "local"
+    address: str | None = None
+    scheduler_file: str | None = None
+    cluster: str | None = None
+    workers: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    transfer: bool = False
+    scratch: str | None = None
+    machines: Literal["same", "any", "normalised"] = "same"
+    tolerance: float = 0.1
+    reference: float | None = None
+    patience: float | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The parts.
 
@@ -53,6 +88,7 @@ class Parts:
         order: In which order outcomes are told.
         window: With a fixed order, how many runs are open at once.
         isolation: How runs are kept together; None for the best that works here.
+        executor: Where runs happen.
         oversubscribe: Whether there may be more jobs than cores.
         stop: When to stop.
         ledger: The file that records the runs.
@@ -76,6 +112,7 @@ class Parts:
     order: Literal["arrival", "fixed"]
     window: int
     isolation: str | None
+    executor: ExecutorWishes
     oversubscribe: bool
     stop: StopWishes
     ledger: Path

@@ -18,6 +18,7 @@ from captime.programs.hints import did_you_mean
 from captime.programs.settings import Worded
 from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
+from captime.scenario.executor import executor_wishes, seconds_that_count
 from captime.scenario.identity import scenario_hash
 from captime.scenario.instances import stream_of
 from captime.scenario.machine import allowed_cores
@@ -170,7 +171,7 @@ class Scenario:
         jobs, available = self.wishes.jobs, allowed_cores()
         if jobs == "auto":
             return available
-        if jobs > available and not self.wishes.oversubscribe:
+        if jobs > available and not self.wishes.oversubscribe and self.wishes.executor.kind == "local":
             raise ScenarioError(
                 f"{self.place('jobs')} is {jobs}, but there are {available} cores; more runs than cores disturb each "
                 "other's times. Ask for fewer, or say oversubscribe = true and the certificate will mention it"
@@ -206,6 +207,7 @@ class Scenario:
             "configurations": {"list": [each.describe() for each in self.configurations]},
             "space": None if self.proposer is None else canonical(self.proposer),
             "instances": self.stream.describe(),
+            **seconds_that_count(wishes.executor),
         }
 
     @property
@@ -250,6 +252,9 @@ class Scenario:
             order=wishes.order,
             window=wishes.window,
             isolation=wishes.isolation,
+            executor=executor_wishes(
+                wishes.executor, self.place, self.folder, None if wishes.jobs == "auto" else wishes.jobs
+            ),
             oversubscribe=wishes.oversubscribe,
             stop=StopWishes(wishes.stop.epsilon, wishes.stop.cpu, wishes.stop.wall, wishes.stop.until),
             ledger=self.ledger,

@@ -72,6 +72,20 @@ files = "instances/*.cnf"         # one pattern or a list of them
 # allow_duplicates = false        # whether two files may hold the same
 # answers = "answers.csv"         # known answers, in columns "instance" and "answer"
 
+# [executor]                      # where runs happen; left out: on this machine
+# kind = "local"                  # or "dask": a cluster, see docs/cluster.md, with exactly one of the next three
+# address = "tcp://10.0.0.1:8786" # left out: none; the address of a Dask scheduler
+# scheduler_file = "scheduler.json"        # left out: none; the file it has written
+# cluster = "slurm"               # left out: none; start one: local, slurm, pbs, sge, lsf, htcondor, oar, moab
+# workers = 4                     # left out: one job of a queue, or one worker per core; how many to start
+# options = { cores = 16, memory = "32GB", walltime = "04:00:00" }    # left out: none; for dask-jobqueue
+# transfer = false                # send instance files to the workers, where no folder is shared
+# scratch = "/scratch"            # left out: the usual place; where workers make the directories of runs
+# machines = "same"               # only equally fast ones; "any": whichever is free; "normalised": convert seconds
+# tolerance = 0.1                 # by which share machines may differ and still be the same
+# reference = "50ms"              # left out: the first machine; CPU time of the reference where seconds count
+# patience = "10m"                # left out: for ever; how long to wait if there is no worker
+
 [stop]                            # whichever comes first
 epsilon = 0.1                     # the goal: within this of the best
 # gamma = 0.1                     # on a space: of its best but for the luckiest 10 %; left out: as the procedure says

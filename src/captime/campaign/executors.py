@@ -1,0 +1,99 @@
+"""Where the runs of a campaign happen: on this machine, or on a cluster; from the words of a scenario to slots."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from captime.campaign.run import MakeExecutor
+from captime.errors import MissingExtra, ScenarioError
+from captime.executors.protocol import Executor
+from captime.ledger import LedgerReader
+from captime.programs.function import FunctionProgram
+from captime.programs.protocol import Program
+from captime.scenario.parts import Parts
+
+
+@contextmanager
+def executor_of(
+    parts: Parts, ledger: Path, client: Any = None, jobs: int | None = None
+) -> Iterator[MakeExecutor | None]:
+    """What makes the slots of a campaign; None for slots on this machine. A cluster that was started ends with it.
+
+    Args:
+        parts: Of the scenario.
+        ledger: Of the campaign; machines that took part before are read from it.
+        client: A `distributed.Client` to be used in place of what the scenario says.
+        jobs: At most so many runs at once.
+    """
+    wishes = parts.executor
+    if wishes.kind == "local" and client is None:
+        yield None
+        return
+    _check(parts)
+    try:
+        # An optional package: only those who ask for a cluster need it.
+        from captime.executors.dask_cluster import ClusterWishes, client_of  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("running on a Dask cluster", "dask") from None
+    most = wishes.most if jobs is None else jobs
+    if client is not None:
+        yield _maker(parts, ledger, client, most)
+        return
+    cluster = ClusterWishes(wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options))
+    with client_of(cluster) as made:
+        yield _maker(parts, ledger, made, most)
+
+
+def _maker(parts: Parts, ledger: Path, client: Any, most: int | None) -> MakeExecutor:
+    from captime.executors.dask import DaskExecutor, DaskTerms  # noqa: PLC0415 (as above)
+    from captime.executors.dask_link import Link  # noqa: PLC0415
+    from captime.executors.dask_machines import MachineTerms  # noqa: PLC0415
+
+    wishes = parts.executor
+
+    def instance(position: int) -> str | None:
+        return parts.stream.at(position).instance.path
+
+    def make(program: Program, tag: str) -> Executor:
+        reference = wishes.reference
+        if wishes.machines == "same" and reference is None:
+            reference = _first_reference(ledger)
+        terms = DaskTerms(
+            isolation=parts.isolation,
+            scratch=wishes.scratch,
+            machines=MachineTerms(wishes.machines, wishes.tolerance, reference),
+            most=most,
+            patience=math.inf if wishes.patience is None else wishes.patience,
+            transferred=instance if wishes.transfer else None,
+        )
+        return DaskExecutor(program, partial(Link, client), tag=tag, terms=terms)
+
+    return make
+
+
+def _check(parts: Parts) -> None:
+    """Refuse what would be wrong on other machines."""
+    if parts.executor.transfer and isinstance(parts.program, FunctionProgram):
+        raise ScenarioError(
+            "executor.transfer sends instances to commands, and the target is a function, which would be given a path "
+            "that is not there; put the instances into a shared folder and leave transfer out"
+        )
+    if parts.executor.machines == "normalised" and parts.clock == "wall":
+        raise ScenarioError(
+            'executor.machines is "normalised", but the speed of a core says nothing about wall-clock time; use '
+            'target.clock = "cpu", or machines = "same"'
+        )
+
+
+def _first_reference(ledger: Path) -> float | None:
+    """What the reference took on the first machine that ever took part; None if there was none."""
+    if not ledger.exists():
+        return None
+    with LedgerReader(ledger) as reader:
+        for event in reader.events():
+            if event.kind == "machine" and event.facts.get("accepted"):
+                return float(str(event.facts["reference"]))
+    return None

@@ -1,0 +1,247 @@
+"""Runs on the workers of a Dask cluster: each is a lease of one worker's station, written in plain values.
+
+Dask carries messages and tells who is there; it decides nothing. A lease is made out to one station. If its worker
+goes, the lease is revoked and the run is LOST, to be tried again with the same seed; what its old holder may still say
+is handed to the ledger as what it is, the answer to an attempt that was given up, and never counts.
+"""
+
+import logging
+import math
+import selectors
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+from uuid import uuid4
+
+from captime.arrays import IntArray
+from captime.errors import ScenarioError
+from captime.executors import dask_station as station
+from captime.executors.dask_leases import FILE, DaskTerms, Leases
+from captime.executors.dask_link import Answered, CutOff, Failed, Gone, Left, Link, News, Told, Workers
+from captime.executors.dask_workforce import MEASURE, OPEN, Note, Workforce
+from captime.executors.waking import signals_heard
+from captime.programs.protocol import Program
+from captime.runs import RunOutcome, RunRequest
+
+__all__ = ["DaskExecutor", "DaskTerms"]
+
+Late = Callable[[Sequence[RunOutcome]], None]
+_log = logging.getLogger("captime")
+_MINUTE = 60.0
+# Whoever was refused may be followed by somebody better.
+_HOPE_SECONDS = 20.0
+# What was asked to stop and does not answer by then is taken to be lost.
+_GOODBYE_SECONDS = 15.0
+
+
+def _unwritten(*_: object, **__: object) -> None:
+    """Nobody writes it down."""
+
+
+class DaskExecutor:
+    """As many programs at once as the workers of a cluster have threads, however many those are from moment to moment.
+
+    Args:
+        program: Turns requests into launches and reports into outcomes.
+        connect: Makes a link that listens to a topic.
+        tag: What the tags of all processes begin with: the id of the ledger, without a slash.
+        terms: How runs are made.
+
+    Attributes:
+        gone: Why the cluster is given up; "" as long as it is not.
+        most_slots: The largest number of runs at once that was possible so far.
+    """
+
+    def __init__(
+        self, program: Program, connect: Callable[[str], Link], *, tag: str, terms: DaskTerms | None = None
+    ) -> None:
+        self.gone = ""
+        self.most_slots = 0
+        self._begun = time.monotonic()
+        self._terms = terms or DaskTerms()
+        self._session = uuid4().hex
+        self._link = connect(station.topic_of(self._session))
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._link, selectors.EVENT_READ)
+        self._note: Note = _unwritten
+        self._write_late: Late = _unwritten
+        opening = (tag, self._terms.isolation, self._terms.scratch)
+        self._force = Workforce(self._link, self._session, opening, self._terms.machines, self._noted)
+        self._leases = Leases(
+            program, self._link, self._force, session=self._session, tag=tag, terms=self._terms, note=self._noted
+        )
+        self._alone_since = self._complained_at = time.monotonic()
+        self._stop_by = math.inf
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def tell_events(self, note: Note, late: Late) -> None:
+        """Who writes down what happens to machines, and what was answered by those who had been given up."""
+        self._note, self._write_late = note, late
+
+    def _noted(self, kind: str, **facts: object) -> None:
+        self._note(kind, **facts)
+
+    @property
+    def slots(self) -> int:
+        """See the protocol. Never less than one: somebody has to wait for the first worker."""
+        return max(1, self._slots)
+
+    @property
+    def _slots(self) -> int:
+        return min(self._force.slots, self._terms.most or self._force.slots)
+
+    @property
+    def ahead(self) -> int:
+        """See the protocol. One per slot: the next decision is many milliseconds away."""
+        return self.slots
+
+    @property
+    def now(self) -> float:
+        """See the protocol."""
+        return time.monotonic() - self._begun
+
+    @property
+    def isolation(self) -> str:
+        """How runs are kept together on the workers."""
+        return "+".join(sorted(self._force.isolation)) or "none"
+
+    @property
+    def place(self) -> str:
+        """Where time was measured, for the certificate."""
+        return f"{self._force.machines.described()} (isolation {self.isolation}, {self.most_slots} at once at most)"
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol."""
+        for request in requests:
+            self._leases.wait_with(request)
+        self._leases.hand_out()
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol. Empty also when a signal has arrived."""
+        # What was given up has been told by now, so the ledger knows these for what they are.
+        self._tell_late()
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        with signals_heard(self._selector) as bell:
+            while not self._leases.back and self._leases.requests:
+                self._selector.select(max(0.0, min(deadline - time.monotonic(), self._chores())))
+                for news in self._link.news():
+                    self._hear(news)
+                self.most_slots = max(self.most_slots, self._slots)
+                self._leases.hand_out()
+                if bell.rung() or time.monotonic() >= deadline or (self.gone and self._stop_by == math.inf):
+                    break
+        back, self._leases.back = self._leases.back, []
+        return back
+
+    def watch(self) -> list[tuple[RunRequest, float]]:
+        """See the protocol. Runs of which nobody has heard yet are left out."""
+        return [(self._leases.requests[number], seconds) for number, seconds in self._leases.seen.items()]
+
+    def cancel(self, configs: IntArray) -> None:
+        """See the protocol."""
+        unwanted = {int(config) for config in configs}
+        self._leases.cancel([number for number, request in self._leases.requests.items() if request.config in unwanted])
+
+    def stop(self) -> None:
+        """See the protocol."""
+        self._stop_by = time.monotonic() + _GOODBYE_SECONDS
+        self._leases.cancel(list(self._leases.requests))
+
+    def close(self) -> None:
+        """See the protocol."""
+        self._tell_late()
+        self._selector.close()
+        self._link.shout(list(self._force.posts), station.close_station, self._session)
+        self._link.close()
+        self._leases.clear()
+
+    def _tell_late(self) -> None:
+        if self._leases.late:
+            late, self._leases.late = self._leases.late, []
+            self._write_late(late)
+
+    # ------------------------------------------------------------------ hearing
+
+    def _hear(self, news: News) -> None:
+        match news:
+            case Workers(threads):
+                self._leases.lose(self._force.take_stock(threads), "its worker is not there any more")
+            case Left(address):
+                post = self._force.dismiss(address)
+                self._leases.lose([] if post is None else [post], "its worker went away")
+            case CutOff():
+                self._note("cut off")
+                self._leases.lose(self._force.dismiss_all(), "the scheduler went away")
+            case Gone(why):
+                self._leases.lose(self._force.dismiss_all(), "the scheduler went away")
+                self._give_up(why)
+            case Told((number, seconds)):
+                self._leases.seen_unfinished(number, seconds)
+            case Answered(call, value):
+                self._answered(call, value)
+            case Failed(call, why):
+                self._failed(call, why)
+
+    def _answered(self, call: Any, value: Any) -> None:
+        match call:
+            case (kind, address) if kind == OPEN:
+                self._force.opened(address, value)
+            case (kind, address) if kind == MEASURE:
+                self._force.measured(address, value)
+            case (kind, address, digest) if kind == FILE:
+                self._leases.arrived(address, digest)
+            case _:
+                self._leases.answered(call, value)
+
+    def _failed(self, call: Any, why: str) -> None:
+        match call:
+            case (kind, address) if kind == OPEN:
+                self._force.refuse(address, why)
+            case (kind, _) if kind == MEASURE:
+                pass
+            case (kind, address, digest) if kind == FILE:
+                self._force.refuse(address, why)
+                self._leases.arrived(address, digest)
+            case _:
+                self._leases.failed(call, why)
+
+    def _give_up(self, why: str) -> None:
+        """The cluster will not come back: what waits for it is stopped, and the certificate so far stands."""
+        self.gone = self.gone or why
+        self._note("gone", why=why)
+        self._leases.cancel(list(self._leases.requests))
+
+    # ------------------------------------------------------------------ while waiting
+
+    def _chores(self) -> float:
+        """Look after what time brings; in how many seconds to look again."""
+        now = time.monotonic()
+        self._force.measure_again()
+        if now >= self._stop_by:
+            self._leases.lose_the_rest("it did not stop")
+            return 0.0
+        if self._force.slots:
+            self._alone_since = self._complained_at = now
+            return min(_MINUTE, self._stop_by - now)
+        if self._force.hopeless and now - self._force.refused_at >= _HOPE_SECONDS:
+            self._despair("; ".join(f"{address}: {why}" for address, why in self._force.refused.items()))
+        elif now - self._alone_since >= self._terms.patience:
+            self._give_up(f"there was no worker for {now - self._alone_since:.0f} s")
+        elif now - self._complained_at >= _MINUTE:
+            self._complained_at = now
+            _log.warning("no worker for %.0f minutes; waiting", (now - self._alone_since) / _MINUTE)
+        return 0.0 if self._leases.back else min(_MINUTE, self._terms.patience, _HOPE_SECONDS, self._stop_by - now)
+
+    def _despair(self, why: str) -> None:
+        """All who are there were refused."""
+        if not self._leases.worked:
+            raise ScenarioError(
+                f"no worker of the cluster can be used: {why}. Workers need this version of captime, the program under "
+                "the same path, and the instances too (a shared folder, or executor.transfer = true)"
+            )
+        self._give_up(f"no worker can be used any more: {why}")

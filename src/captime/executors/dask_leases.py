@@ -1,0 +1,277 @@
+"""The leases: which run is whose, from the request to its one outcome.
+
+A lease is made out once, to one station; a run that has to be given away again gets a new one. Every request comes back
+exactly once. An answer to a lease that was revoked is kept apart, as late.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from captime.executors import dask_station as station
+from captime.executors.dask_files import Digests
+from captime.executors.dask_link import Link
+from captime.executors.dask_machines import MachineTerms
+from captime.executors.dask_workforce import Note, Post, Workforce
+from captime.programs.protocol import Program
+from captime.runs import RunOutcome, RunRequest
+from captime.supervision.messages import Report
+
+FILE = "file"
+# What Dask calls it when a worker is gone; that it is will be told by other news.
+_DIED = ("KilledWorker", "FutureCancelledError")
+# Under way and next: the coordinator's decision on what comes after that is many milliseconds away.
+_PER_SLOT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DaskTerms:
+    """How runs are made on a cluster.
+
+    Attributes:
+        isolation: As for the local executor, on every worker.
+        scratch: Where workers make the directories of runs; their usual place for temporary files if left out.
+        machines: What is demanded of machines.
+        most: No more runs at once than this, however many workers there are.
+        patience: Give up after so many seconds without any worker.
+        transferred: The instance file at a stream position, if instances are to be sent to workers; None if they are
+            to be found there under the same path.
+    """
+
+    isolation: str | None = None
+    scratch: str | None = None
+    machines: MachineTerms = field(default_factory=MachineTerms)
+    most: int | None = None
+    patience: float = math.inf
+    transferred: Callable[[int], str | None] | None = None
+
+
+class Leases:
+    """Who has which run.
+
+    Args:
+        program: Turns requests into launches and reports into outcomes.
+        link: To the scheduler.
+        force: The workers.
+        session: Of the coordinator.
+        tag: What the tags of all processes begin with.
+        terms: How runs are made.
+        note: Writes an event down.
+
+    Attributes:
+        requests: What has not come back, by the number of the lease.
+        seen: After how many seconds runs were last seen unfinished, by the number of the lease.
+        back: What came back.
+        late: What was answered by those who had been given up.
+        worked: Whether any worker has ever done a run.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        link: Link,
+        force: Workforce,
+        *,
+        session: str,
+        tag: str,
+        terms: DaskTerms,
+        note: Note,
+    ) -> None:
+        self.requests: dict[int, RunRequest] = {}
+        self.seen: dict[int, float] = {}
+        self.back: list[RunOutcome] = []
+        self.late: list[RunOutcome] = []
+        self.worked = False
+        self._program = program
+        self._link = link
+        self._force = force
+        self._session = session
+        self._tag = tag
+        self._terms = terms
+        self._note = note
+        self._digests = Digests()
+        self._numbers = count(1)
+        self._waiting: deque[int] = deque()
+        self._holder: dict[int, Post] = {}
+        self._sending: dict[tuple[str, str], list[int]] = {}
+        self._given_up: dict[int, tuple[RunRequest, Post]] = {}
+
+    # ------------------------------------------------------------------ giving
+
+    def wait_with(self, request: RunRequest, *, first: bool = False) -> None:
+        """A request that nobody has yet."""
+        number = next(self._numbers)
+        self.requests[number] = request
+        (self._waiting.appendleft if first else self._waiting.append)(number)
+
+    def hand_out(self) -> None:
+        """Give what waits to whoever has room."""
+        most = self._terms.most or math.inf
+        while self._waiting and len(self._holder) < _PER_SLOT * most:
+            post = self._force.choose(_PER_SLOT)
+            if post is None:
+                break
+            self._give(post, self._waiting.popleft())
+
+    def _give(self, post: Post, number: int) -> None:
+        request = self.requests[number]
+        which = f"{request.config}.{request.instance}.{request.attempt}"
+        launch = self._program.launch(request, number, f"{self._tag}/{which}")
+        files, changed = self._digests.named(launch.guarded)
+        if changed:
+            self._settle(number, Report(number, "lost", problem=f"changed: {changed}"))
+            return
+        if post.factor != 1.0:
+            launch = replace(launch, captime=launch.captime * post.factor, wall_limit=launch.wall_limit * post.factor)
+        transferred = self._terms.transferred
+        order = {
+            "session": self._session,
+            "station": post.station,
+            "lease": number,
+            "launch": launch.to_json(),
+            "files": files,
+            "instance": None if transferred is None else transferred(request.instance),
+        }
+        post.held[number] = None
+        self._holder[number] = post
+        key = self._force.key_for(f"{which}-{number}")
+        self._link.call(number, post.address, station.run_lease, order, key=key)
+
+    def cancel(self, numbers: Sequence[int]) -> None:
+        """Stop these; they come back as cancelled, those that have not begun at once."""
+        told: dict[str, list[int]] = {}
+        for number in numbers:
+            if number in self._holder:
+                told.setdefault(self._holder[number].address, []).append(number)
+            else:
+                # Waiting for a worker, or for its instance to get there: it has never begun.
+                self._unbegun(number)
+                self._settle(number, Report(number, "cancelled"))
+        for address, leases in told.items():
+            self._link.shout([address], station.stop_leases, self._session, leases)
+
+    def _unbegun(self, number: int) -> None:
+        if number in self._waiting:
+            self._waiting.remove(number)
+        for numbers in self._sending.values():
+            if number in numbers:
+                numbers.remove(number)
+
+    # ------------------------------------------------------------------ answers
+
+    def answered(self, number: int, value: Any) -> None:
+        """A station says what became of a lease."""
+        if number not in self.requests:
+            self._came_late(number, value)
+            return
+        post = self._take_back(number)
+        match value:
+            case ("report", text, slot):
+                post.failures = 0
+                self.worked = True
+                self._settle(number, Report.from_json(text), post, slot)
+            case ("missing", to_send, why):
+                if why:
+                    self._force.refuse(post.address, f"{post.host}: {why}")
+                    to_send = []
+                self._begin_anew(number, post, to_send)
+            case ("strange",):
+                # The worker has another life than the one that was leased; whatever it held there is lost.
+                self._force.posts.pop(post.address, None)
+                self.lose([post], "its worker was started again")
+                self._begin_anew(number, post, [])
+            case _:
+                self._settle(number, Report(number, "lost", problem="its result was lost on the way"), post)
+
+    def _begin_anew(self, number: int, post: Post, to_send: Iterable[tuple[str, str]]) -> None:
+        """It was not run; a lease is made out only once, so it gets another number."""
+        self.wait_with(self.requests.pop(number), first=True)
+        for path, digest in to_send:
+            number = self._waiting.popleft()
+            waits = self._sending.setdefault((post.address, digest), [])
+            waits.append(number)
+            if len(waits) == 1:
+                content = Path(path).read_bytes()
+                self._link.shout(
+                    [post.address],
+                    station.take_file,
+                    self._session,
+                    path,
+                    digest,
+                    content,
+                    call=(FILE, post.address, digest),
+                )
+
+    def failed(self, number: int, why: str) -> None:
+        """Nobody will say what became of a lease."""
+        if number not in self._holder:
+            self._given_up.pop(number, None)
+            return
+        post = self._take_back(number)
+        if not why.startswith(_DIED):
+            self._force.failed(post, why)
+        self._settle(number, Report(number, "lost", problem=why), post)
+
+    def arrived(self, address: str, digest: str) -> None:
+        """An instance has reached a worker, or never will: those that waited for it go on."""
+        for number in self._sending.pop((address, digest), []):
+            self._waiting.appendleft(number)
+
+    def seen_unfinished(self, number: Hashable, seconds: float) -> None:
+        """A run was seen under way."""
+        if isinstance(number, int) and (post := self._holder.get(number)) is not None:
+            self.seen[number] = seconds / post.factor
+
+    # ------------------------------------------------------------------ ends
+
+    def _take_back(self, number: int) -> Post:
+        post = self._holder.pop(number)
+        post.held.pop(number, None)
+        return post
+
+    def lose(self, posts: Sequence[Post], why: str) -> None:
+        """These posts are no more: their leases are revoked."""
+        for post in posts:
+            lost = list(post.held)
+            self._link.forget(lost)
+            for number in lost:
+                self._given_up[number] = (self.requests[number], post)
+                self._take_back(number)
+                self._settle(number, Report(number, "lost", problem=f"{why} ({post.host}, {post.address})"), post)
+            for address, digest in [key for key in self._sending if key[0] == post.address]:
+                self._waiting.extendleft(self._sending.pop((address, digest)))
+            if lost:
+                self._note("worker lost", worker=post.address, host=post.host, runs=len(lost), why=why)
+
+    def _settle(self, number: int, report: Report, post: Post | None = None, slot: int = 0) -> None:
+        """Nothing more will be heard of this lease that counts."""
+        request = self.requests.pop(number)
+        self.seen.pop(number, None)
+        self.back.append(self._outcome(request, report, post, slot))
+
+    def _outcome(self, request: RunRequest, report: Report, post: Post | None, slot: int) -> RunOutcome:
+        if post is not None and post.factor != 1.0:
+            report = replace(report, runtime_ns=round(report.runtime_ns / post.factor))
+        outcome = self._program.judge(request, report)
+        if outcome.measured is None or post is None:
+            return outcome
+        return replace(outcome, measured=replace(outcome.measured, host=post.host, slot=slot))
+
+    def _came_late(self, number: int, value: Any) -> None:
+        request, post = self._given_up.pop(number, (None, None))
+        if request is not None and value[0] == "report":
+            self.late.append(self._outcome(request, Report.from_json(value[1]), post, int(value[2])))
+
+    def lose_the_rest(self, why: str) -> None:
+        """Whoever has not answered by now will not."""
+        for number in list(self._holder):
+            self._settle(number, Report(number, "lost", problem=why), self._take_back(number))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for held in (self.requests, self.seen, self._waiting, self._holder, self._sending, self._given_up):
+            held.clear()

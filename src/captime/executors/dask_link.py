@@ -1,0 +1,261 @@
+"""The conversation with a Dask scheduler: functions are called on workers, and what is heard is kept.
+
+Dask speaks in a thread of its own; the executor listens in the coordinator's. Between them stands an inbox. Nothing is
+decided here: who has a lease, and what the loss of a worker means, is the executor's business.
+"""
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from distributed.client import ClosedClientError
+
+# Dask tells at once when workers come and go; this is for what it forgot to tell, and for other versions of it.
+_LOOK_SECONDS = 5.0
+_LOOK_SOON = 0.5
+_WORKERS = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Who is there.
+
+    Attributes:
+        threads: How many runs each can do at once, by address.
+    """
+
+    threads: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A worker has gone.
+
+    Attributes:
+        address: Of the worker.
+    """
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call came back.
+
+    Attributes:
+        call: What it was called.
+        value: What the function returned.
+    """
+
+    call: Hashable
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call will not come back.
+
+    Attributes:
+        call: What it was called.
+        why: What is known.
+    """
+
+    call: Hashable
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Somebody said something under the name that we listen to.
+
+    Attributes:
+        message: What was said.
+    """
+
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """The scheduler cannot be heard; the client tries to reach it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The scheduler will not be heard again.
+
+    Attributes:
+        why: What is known.
+    """
+
+    why: str
+
+
+News = Workers | Left | Answered | Failed | Told | CutOff | Gone
+
+
+class Link:
+    """A Dask client as the executor needs it.
+
+    Args:
+        client: A `distributed.Client`, connected; it stays open when the link is closed.
+        topic: What workers say under this name is heard.
+    """
+
+    def __init__(self, client: Any, topic: str) -> None:
+        self._client = client
+        self._topic = topic
+        self._inbox: deque[News] = deque()
+        self._heard, self._bell = socket.socketpair()
+        self._heard.setblocking(False)
+        self._bell.setblocking(False)
+        self._calls: dict[Hashable, Any] = {}
+        self._closed = False
+        self._nudge = asyncio.Event()
+        self._subscribe()
+        client.loop.add_callback(self._watch)
+
+    # ------------------------------------------------------------------ the coordinator's thread
+
+    def fileno(self) -> int:
+        """For selectors: readable when there is something to hear."""
+        return self._heard.fileno()
+
+    def news(self) -> list[News]:
+        """What was heard since the last time, in order."""
+        with suppress(BlockingIOError):
+            while self._heard.recv(4096):
+                pass
+        found = []
+        while self._inbox:
+            found.append(self._inbox.popleft())
+        return found
+
+    def call(self, call: Hashable, address: str, function: Callable[..., Any], *arguments: Any, key: str) -> None:
+        """Have a worker call a function; the answer is news.
+
+        Never anywhere else, never a second time, and never from a cache.
+
+        Args:
+            call: A name for the call, which comes back with the answer.
+            address: Of the worker.
+            function: Importable there.
+            arguments: Plain values.
+            key: Dask's name for it; no two calls have the same.
+        """
+        try:
+            future = self._client.submit(
+                function,
+                *arguments,
+                key=key,
+                pure=False,
+                retries=0,
+                workers=[address],
+                allow_other_workers=False,
+            )
+        except ClosedClientError as trouble:
+            self._say(Failed(call, str(trouble)))
+            return
+        self._calls[call] = future
+        self._client.loop.add_callback(self._fetch, call, future)
+
+    def forget(self, calls: Sequence[Hashable]) -> None:
+        """Nobody waits for these any more; what has not begun will not."""
+        futures = [future for call in calls if (future := self._calls.pop(call, None)) is not None]
+        if futures and self._client.status == "running":
+            self._client.loop.add_callback(self._client.cancel, futures, asynchronous=True)
+
+    def shout(
+        self, addresses: Sequence[str], function: Callable[..., Any], *arguments: Any, call: Hashable = None
+    ) -> None:
+        """Have workers call a function at once, beside their tasks; with a name for the call, the end of it is news."""
+        if addresses:
+            self._client.loop.add_callback(self._shout, list(addresses), function, arguments, call)
+
+    def close(self) -> None:
+        """Hear nothing more."""
+        self._closed = True
+        self.forget(list(self._calls))
+        if self._client.status == "running":
+            for topic in (self._topic, _WORKERS):
+                self._client.unsubscribe_topic(topic)
+        self._heard.close()
+        self._bell.close()
+
+    # ------------------------------------------------------------------ Dask's thread
+
+    def _subscribe(self) -> None:
+        self._client.subscribe_topic(self._topic, lambda event: self._say(Told(event[1])))
+        self._client.subscribe_topic(_WORKERS, self._heard_of_workers)
+
+    def _heard_of_workers(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        action = message.get("action") if isinstance(message, Mapping) else None
+        if action == "remove-worker":
+            self._say(Left(message["worker"]))
+        elif action == "add-worker":
+            self._nudge.set()
+
+    def _say(self, news: News) -> None:
+        if self._closed:
+            return
+        self._inbox.append(news)
+        # A full bell has been rung already, and after the end nobody listens.
+        with suppress(OSError):
+            self._bell.send(b"!")
+
+    async def _fetch(self, call: Hashable, future: Any) -> None:
+        try:
+            value = await self._client.gather(future, asynchronous=True)
+        except Exception as trouble:  # noqa: BLE001 (whatever was raised on another machine is news, not our error)
+            self._nudge.set()
+            self._say(Failed(call, f"{type(trouble).__name__}: {trouble}"))
+        else:
+            self._say(Answered(call, value))
+        finally:
+            if self._calls.get(call) is future:
+                del self._calls[call]
+            # A result that is kept would be computed again if its worker died.
+            future.release()
+
+    async def _shout(
+        self, addresses: list[str], function: Callable[..., Any], arguments: tuple[Any, ...], call: Hashable
+    ) -> None:
+        try:
+            await self._client.run(function, *arguments, workers=addresses, asynchronous=True)
+        except Exception as trouble:  # noqa: BLE001 (as above)
+            if call is not None:
+                self._say(Failed(call, f"{type(trouble).__name__}: {trouble}"))
+        else:
+            if call is not None:
+                self._say(Answered(call, None))
+
+    async def _watch(self) -> None:
+        """See who is there, now and then, and whether the scheduler is."""
+        cut = False
+        while not self._closed:
+            client = self._client
+            if client.status == "running":
+                if cut:
+                    self._subscribe()
+                cut = False
+                with suppress(OSError, asyncio.TimeoutError):
+                    self._say(Workers(dict(await client.scheduler.ncores())))
+            elif client.status in ("closing", "closed"):
+                self._say(Gone(f"the connection to the scheduler at {client.scheduler.address} was lost"))
+                return
+            elif not cut:
+                cut = True
+                self._say(CutOff())
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """For a while, or until something has happened."""
+        self._nudge.clear()
+        patience = _LOOK_SECONDS if self._client.status == "running" else _LOOK_SOON
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._nudge.wait(), patience)

@@ -1,0 +1,199 @@
+"""The workers of a cluster, as far as runs can be given to them: who has a station, who was refused, and why."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from captime.executors import dask_station as station
+from captime.executors.dask_link import Link
+from captime.executors.dask_machines import REMEASURE_SECONDS, Machines, MachineTerms
+
+Note = Callable[..., None]
+OPEN, MEASURE = "open", "measure"
+# So many calls in a row that a worker could not even begin, and it gets no more.
+_MOST_FAILURES = 3
+
+
+@dataclass(slots=True)
+class Post:
+    """A worker with a station.
+
+    Attributes:
+        address: Dask's name of the worker.
+        station: The station's own.
+        host: The machine.
+        slots: Runs at once.
+        factor: How many seconds there make one that counts.
+        measured_at: When the reference was last asked for.
+        held: Leases that are made out to it.
+        failures: Calls in a row that it could not begin.
+        shut: Why it gets no more leases; "" if it does.
+    """
+
+    address: str
+    station: str
+    host: str
+    slots: int
+    factor: float
+    measured_at: float
+    held: dict[int, None] = field(default_factory=dict)
+    failures: int = 0
+    shut: str = ""
+
+
+class Workforce:
+    """Opens a station on every worker that comes, and forgets those that go.
+
+    Args:
+        link: To the scheduler.
+        session: Of the coordinator.
+        opening: Tag, isolation and scratch folder of the stations.
+        machines: What is demanded of machines.
+        note: Writes an event down, as `note(kind, **facts)`.
+
+    Attributes:
+        posts: Who has a station, by address.
+        refused: Who may not take part, and why, by address.
+        isolation: The levels that hold.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        session: str,
+        opening: tuple[str, str | None, str | None],
+        machines: MachineTerms,
+        note: Note,
+    ) -> None:
+        self._link = link
+        self._session = session
+        self._opening_with = opening
+        self._note = note
+        self._chance = random.Random()  # noqa: S311 (which machine a run gets; nothing secret, and nothing decided)
+        self._calls = 0
+        self._opening: set[str] = set()
+        self.machines = Machines(machines)
+        self.posts: dict[str, Post] = {}
+        self.refused: dict[str, str] = {}
+        self.refused_at = 0.0
+        self.isolation: set[str] = set()
+
+    @property
+    def slots(self) -> int:
+        """Runs at once, on all that take part."""
+        return sum(post.slots for post in self.posts.values() if not post.shut)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether all who are there were refused."""
+        return not self.slots and not self._opening and bool(self.refused)
+
+    def choose(self, most: int) -> Post | None:
+        """Somebody with less than `most` leases per slot, chosen by chance among the least busy; nobody if all have."""
+        best: list[Post] = []
+        least = float(most)
+        for post in self.posts.values():
+            if post.shut:
+                continue
+            load = len(post.held) // post.slots
+            if load < least:
+                best, least = [post], load
+            elif load == least and load < most:
+                best.append(post)
+        return self._chance.choice(best) if best else None
+
+    # ------------------------------------------------------------------ coming and going
+
+    def take_stock(self, threads: Mapping[str, int]) -> list[Post]:
+        """Compare with who is there; return those who are not there any more."""
+        for address in [*self.refused, *self._opening]:
+            if address not in threads:
+                self._forget(address)
+        for address, number in threads.items():
+            if number and not (address in self.posts or address in self.refused or address in self._opening):
+                self._open(address)
+        return [self.posts.pop(address) for address in list(self.posts) if address not in threads]
+
+    def dismiss(self, address: str) -> Post | None:
+        """A worker has gone; the post it had, if any."""
+        self._forget(address)
+        return self.posts.pop(address, None)
+
+    def dismiss_all(self) -> list[Post]:
+        """Nobody can be reached any more."""
+        gone, self.posts = list(self.posts.values()), {}
+        for address in [*self.refused, *self._opening]:
+            self._forget(address)
+        return gone
+
+    def _forget(self, address: str) -> None:
+        self.refused.pop(address, None)
+        if address in self._opening:
+            self._opening.discard(address)
+            self._link.forget([(OPEN, address)])
+
+    def _open(self, address: str) -> None:
+        self._opening.add(address)
+        key = self.key_for(OPEN)
+        self._link.call((OPEN, address), address, station.open_station, self._session, *self._opening_with, key=key)
+
+    def key_for(self, what: str) -> str:
+        """A name for a call that no other has."""
+        self._calls += 1
+        return f"captime-{self._session[:12]}-{what}-{self._calls}"
+
+    def opened(self, address: str, facts: Mapping[str, Any]) -> None:
+        """A station answers for the first time."""
+        if address not in self._opening:
+            return
+        self._opening.discard(address)
+        host, seconds = str(facts["host"]), float(facts["reference"])
+        why = self.machines.admit(host, seconds)
+        if facts["captime"] != version("captime"):
+            why = f"it has captime {facts['captime']}, and the coordinator has {version('captime')}"
+        told = {name: facts[name] for name in ("host", "slots", "isolation", "overhead", "reference", "python")}
+        self._note("machine", worker=address, accepted=not why, why=why, **told)
+        if why:
+            self.refuse(address, why)
+            return
+        self.isolation.add(str(facts["isolation"]))
+        factor = self.machines.factor(host)
+        self.posts[address] = Post(address, str(facts["station"]), host, int(facts["slots"]), factor, time.monotonic())
+
+    def refuse(self, address: str, why: str) -> None:
+        """This worker gets nothing, or nothing more."""
+        self._opening.discard(address)
+        if address in self.posts:
+            self.posts[address].shut = why
+        self.refused[address] = why
+        self.refused_at = time.monotonic()
+        self._note("refused", worker=address, why=why)
+
+    def failed(self, post: Post, why: str) -> None:
+        """A call came to nothing although the worker is there."""
+        post.failures += 1
+        if post.failures >= _MOST_FAILURES and not post.shut:
+            self.refuse(post.address, why)
+
+    # ------------------------------------------------------------------ drift
+
+    def measure_again(self) -> None:
+        """Ask for the reference where that was long ago."""
+        now = time.monotonic()
+        for post in self.posts.values():
+            if now - post.measured_at >= REMEASURE_SECONDS:
+                post.measured_at = now
+                key = self.key_for(MEASURE)
+                self._link.call((MEASURE, post.address), post.address, station.measure_again, self._session, key=key)
+
+    def measured(self, address: str, seconds: float | None) -> None:
+        """A machine has done its piece of work again."""
+        post = self.posts.get(address)
+        if post is None or seconds is None:
+            return
+        off = self.machines.drifted(post.host, seconds)
+        if off is not None:
+            self._note("drift", worker=address, host=post.host, reference=seconds, share=off)

@@ -1,0 +1,76 @@
+"""The section `[executor]`: where runs happen. Checked here; slots are made of it by `campaign.executors`."""
+
+import os
+from pathlib import Path
+
+from captime.errors import ScenarioError
+from captime.scenario.complaints import Place
+from captime.scenario.models import Executor
+from captime.scenario.parts import ExecutorWishes
+
+_WHICH = ("address", "scheduler_file", "cluster")
+
+
+def executor_wishes(section: Executor, place: Place, folder: Path, most: int | None) -> ExecutorWishes:
+    """What is wanted, if it makes sense.
+
+    Args:
+        section: As it was written.
+        place: For messages.
+        folder: Relative names are seen from here.
+        most: At most so many runs at once; None for as many as there are slots.
+    """
+    said = section.model_fields_set
+    if section.kind == "local":
+        for name in sorted(said - {"kind"}):
+            raise ScenarioError(
+                f'{place("executor", name)} means nothing on one machine; leave it out, or say kind = "dask"'
+            )
+    else:
+        _check_cluster(section, place)
+    file = section.scheduler_file
+    return ExecutorWishes(
+        kind=section.kind,
+        address=section.address,
+        scheduler_file=None if file is None else os.fspath(folder / file),
+        cluster=section.cluster,
+        workers=section.workers,
+        options=dict(section.options),
+        transfer=section.transfer,
+        scratch=section.scratch,
+        machines=section.machines,
+        tolerance=section.tolerance,
+        reference=section.reference,
+        patience=section.patience,
+        most=most,
+    )
+
+
+def _check_cluster(section: Executor, place: Place) -> None:
+    named = [name for name in _WHICH if getattr(section, name) is not None]
+    if len(named) != 1:
+        found = f"says {' and '.join(named)}" if named else "does not say which cluster"
+        raise ScenarioError(
+            f"{place('executor')} {found}; expected exactly one of address (of a scheduler), scheduler_file (that it "
+            "has written) and cluster (to be started)"
+        )
+    for name in ("workers", "options"):
+        if name in section.model_fields_set and section.cluster is None:
+            raise ScenarioError(
+                f"{place('executor', name)} means nothing for a cluster that is there already; leave it out"
+            )
+    if section.machines == "normalised" and section.reference is None:
+        raise ScenarioError(
+            f'{place("executor", "reference")} is missing; with machines = "normalised", say how long the reference '
+            'takes on the machine whose seconds count. A campaign with machines = "any" writes down what every '
+            "machine takes: `captime export events`"
+        )
+    if section.machines == "any" and section.reference is not None:
+        raise ScenarioError(f'{place("executor", "reference")} means nothing with machines = "any"; leave it out')
+
+
+def seconds_that_count(section: Executor) -> dict[str, object]:
+    """What of it the answer depends on, for the scenario's identity: whether seconds are converted, and to which."""
+    if section.machines != "normalised":
+        return {}
+    return {"machines": {"rule": section.machines, "reference": section.reference}}
