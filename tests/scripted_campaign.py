@@ -92,9 +92,10 @@ def scripted_campaign(folder: Path, *, order: str = "fixed", jobs: int = 2, inst
     program.write_text(_PROGRAM, encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     (folder / "instances").mkdir(exist_ok=True)
-    rng = np.random.default_rng(11)
-    hardness = rng.lognormal(1.0, 0.8, size=instances)
-    for number, hard in enumerate(hardness.tolist()):
+    for number in range(instances):
+        # Each by its own key: a longer list of instances begins with the shorter one.
+        rng = np.random.default_rng((11, number))
+        hard = float(rng.lognormal(1.0, 0.8))
         seconds = [hard * pace * float(rng.lognormal(0.0, 0.2)) for pace in (1.0, 1.8, 6.0)]
         text = "".join(f"{value:.6f}\n" for value in seconds)
         (folder / "instances" / f"{number:04d}").write_text(text, encoding="ascii")

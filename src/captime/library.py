@@ -1,12 +1,14 @@
 """`captime.configure`: a campaign from Python in one call, with a function or a command as its target."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 from captime.campaign.from_parts import manner_of, question_of
+from captime.campaign.identity import known_instances
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
 from captime.errors import ScenarioError
@@ -93,8 +95,9 @@ def configure(
         document["instances"] = {"files": [_escaped(fspath(each)) for each in instances], "sampling": sampling}
     else:
         values, document["instances"] = list(instances), {"sampling": sampling}
-    parts = scenario_of(document, folder, function=function, values=values).build()
     path = Path(mkdtemp(prefix="captime-")) / "campaign.ledger" if ledger is None else Path(ledger)
+    asked = scenario_of(document, folder, function=function, values=values)
+    parts = replace(asked, known=known_instances(path)).build()
     question = question_of(parts)
     with campaign_view(question.names, epsilon, "captime.configure", quiet=not progress) as view:
         return run_campaign(question, path, manner_of(parts), observer=view, interrupted=interrupted)

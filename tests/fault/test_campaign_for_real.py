@@ -205,3 +205,25 @@ def test_a_broken_pipe_is_no_traceback(folder: Path) -> None:
     line = f"'{sys.executable}' -m captime run '{campaign.scenario}' | true"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("order", ["arrival", "fixed"])
+def test_instances_added_at_the_end_are_gone_on_with(folder: Path, order: str) -> None:
+    """A stream that ran out goes on where it ended, nothing is run twice, and going on once more repeats nothing."""
+    campaign = scripted_campaign(folder, order=order, instances=24)
+    code, out, said = campaign.run("--epsilon", "0.05")
+    assert code == 3, said
+    assert json.loads(out)["stopped"] == "instances"
+    before = n_outcomes(campaign)
+    scripted_campaign(folder, order=order, instances=200)
+    code, out, said = campaign.run("--epsilon", "0.05")
+    told = json.loads(out)
+    assert (code, told["resumed"]) == (0, True), said
+    assert told["certificate"]["epsilon"] <= 0.05
+    with LedgerReader(campaign.ledger) as reader:
+        columns, samples = reader.outcomes(), reader.sample_rows()
+    assert len(columns["config"]) > before
+    assert len({sample.instance for sample in samples}) == len(samples) > 24
+    code, out, said = campaign.run("--epsilon", "0.05")
+    assert (code, json.loads(out)["certificate"]) == (0, told["certificate"]), said
+    assert n_outcomes(campaign) == len(columns["config"])

@@ -96,8 +96,12 @@ class Question:
         """The same question, asked more or less precisely."""
         return self if epsilon is None else replace(self, epsilon=epsilon)
 
-    def problem(self) -> Problem:
-        """The question as procedures see it: indices and wishes."""
+    def problem(self, length: int | None = None) -> Problem:
+        """The question as procedures see it: indices and wishes.
+
+        Args:
+            length: Of the stream, if it was shorter when the campaign began.
+        """
         return Problem(
             n_configs=len(self.configs),
             utility=self.utility,
@@ -105,13 +109,13 @@ class Question:
             epsilon=self.epsilon,
             captime_first=self.captime_first,
             captime_limit=self.ceiling,
-            n_instances=self.stream.length,
+            n_instances=self.stream.length if length is None else length,
             seed=self.seed,
             pool=None if self.proposer is None else pool_terms_of(self.proposer),
         )
 
-    def build(self) -> Procedure:
-        """Who decides, with nothing known yet."""
+    def build(self, length: int | None = None) -> Procedure:
+        """Who decides, with nothing known yet; `length` as for `problem`."""
         if self.maker is not None:
-            return self.maker(self.problem())
-        return build_procedure(self.procedure, PROCEDURES, self.problem(), self.options)
+            return self.maker(self.problem(length))
+        return build_procedure(self.procedure, PROCEDURES, self.problem(length), self.options)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from captime.campaign.census import Census
-from captime.campaign.goals import set_goal
+from captime.campaign.goals import set_goal, set_length
 from captime.campaign.objections import Objections
 from captime.campaign.remembering import Key, counts_for_good, key_of
 from captime.evidence import Evidence
@@ -32,6 +32,7 @@ class Memory:
         open: Requests that were started and never heard of again.
         events: How many there were.
         goals: Other epsilons that were asked for on the way, in their order.
+        lengths: How long the stream became on the way, in that order.
     """
 
     def __init__(self, census: Census, objections: Objections, losses: Losses) -> None:
@@ -43,6 +44,7 @@ class Memory:
         self.open: dict[RunRequest, None] = {}
         self.events = 0
         self.goals: list[float] = []
+        self.lengths: list[int] = []
 
     def reading(self, story: Iterable[Event]) -> Iterator[Event]:
         """Pass the story on, and take down what has to be remembered."""
@@ -58,6 +60,8 @@ class Memory:
                     self._take(outcomes)
                 case Noted(_, "goal", facts):
                     self.goals.append(float(str(facts["epsilon"])))
+                case Noted(_, "instances", facts):
+                    self.lengths.append(int(str(facts["length"])))
             yield event
         reached("recovery")
 
@@ -88,6 +92,8 @@ def go_on(procedure: Procedure, evidence: Evidence, ledger: Ledger, memory: Memo
     for event in walk_again(procedure, evidence, memory.reading(ledger.replay())):
         if isinstance(event, Noted) and event.kind == "goal":
             set_goal(procedure, event.facts)
+        elif isinstance(event, Noted) and event.kind == "instances":
+            set_length(procedure, event.facts)
     write_off(ledger, memory, repeatable=repeatable, tell=(procedure, evidence))
 
 

@@ -6,7 +6,7 @@ and given to the program, in this order. What is on record stays as it is: going
 
 from collections.abc import Callable, Sequence
 
-from captime.campaign.goals import set_goal
+from captime.campaign.goals import set_goal, set_length
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
 from captime.procedures.around import AroundProcedure
@@ -99,6 +99,10 @@ class Growing(AroundProcedure):
     def retarget(self, epsilon: float) -> None:
         """From now on this is the goal."""
         set_goal(self._procedure, {"epsilon": epsilon})
+
+    def more_instances(self, length: int) -> None:
+        """From now on the stream has so many positions."""
+        set_length(self._procedure, {"length": length})
 
     def ask(self, slots: int) -> Targets:
         """See the protocol."""

@@ -1,6 +1,6 @@
 """A campaign from beginning to end: ledger, slots, procedure, and the loop in which they meet."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.arrays import BoolArray
 from captime.campaign.census import Census
-from captime.campaign.goals import GoalAfterGoal, set_goal
+from captime.campaign.goals import GoalAfterGoal, set_goal, set_length
 from captime.campaign.identity import check_identity, remembered
 from captime.campaign.journal import LedgerJournal
 from captime.campaign.objections import Objections
@@ -110,11 +110,12 @@ def run_campaign(
     make = make_executor or _local(manner)
     if first.plan.repeats and manner.check_repeatability and not path.exists():
         _check_repeatability(question, make)
+    added = check_identity(path, question) if path.exists() else []
     with _ledger_for(question, path, manner) as ledger:
         sweep(ledger.campaign_id)
         inner = make(question.program, ledger.campaign_id)
         try:
-            result = _Campaign(question, ledger, inner, manner).run(observer, interrupted)
+            result = _Campaign(question, ledger, inner, manner, added).run(observer, interrupted)
         finally:
             inner.close()
     # Closing it in good order is a row too.
@@ -135,7 +136,6 @@ def _check_repeatability(question: Question, make: MakeExecutor) -> None:
 def _ledger_for(question: Question, path: Path, manner: Manner) -> Iterator[Ledger]:
     if path.exists():
         with Ledger.open(path, take_over=manner.take_over) as ledger:
-            check_identity(ledger, question)
             yield ledger
     else:
         with Ledger.create(path, remembered(question), question.configs) as ledger:
@@ -154,7 +154,10 @@ def _local(manner: Manner) -> MakeExecutor:
 class _Campaign:
     """Everybody who takes part."""
 
-    def __init__(self, question: Question, ledger: Ledger, inner: Executor, manner: Manner) -> None:
+    def __init__(
+        self, question: Question, ledger: Ledger, inner: Executor, manner: Manner, added: Sequence[object]
+    ) -> None:
+        self._added = added
         self._question = question
         self._ledger = ledger
         self._inner = inner
@@ -171,7 +174,7 @@ class _Campaign:
     def run(self, observer: Observer | None, interrupted: Callable[[], bool]) -> CampaignResult:
         question, ledger = self._question, self._ledger
         begun_with = float(str(ledger.scenario.get("goal", question.epsilon)))
-        procedure = question.with_goal(begun_with).build()
+        procedure = question.with_goal(begun_with).build(self._first_length())
         evidence = Evidence(
             len(question.configs), procedure.plan, question.utility, repeatable=question.program.repeatable
         )
@@ -218,6 +221,11 @@ class _Campaign:
         remembering = Remembering(self._losses, journal, memory.known, memory.attempts)
         return InOrder(remembering, self._manner.window), None
 
+    def _first_length(self) -> int | None:
+        """How long the stream was when the campaign began."""
+        length = self._ledger.scenario.get("length", self._question.stream.length)
+        return None if length is None else int(str(length))
+
     def _growing(self, procedure: Procedure, evidence: Evidence, proposer: Proposer) -> Procedure:
         """On a space: configurations come into being when they are asked for."""
         question, ledger = self._question, self._ledger
@@ -231,8 +239,14 @@ class _Campaign:
         if goal != before:
             self._ledger.noted("goal", epsilon=goal)
             goals.append(goal)
+        lengths, length = list(self._memory.lengths), self._question.stream.length
+        if self._added and length is not None:
+            self._ledger.noted("instances", list=list(self._added), length=length)
+            lengths.append(length)
         if self._manner.order == "fixed":
-            return GoalAfterGoal(procedure, goals)
+            return GoalAfterGoal(procedure, goals, lengths)
+        if self._added:
+            set_length(procedure, {"length": length})
         if goal != before:
             set_goal(procedure, {"epsilon": goal})
         return procedure

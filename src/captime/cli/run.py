@@ -9,6 +9,7 @@ import typer
 
 from captime.campaign import CampaignResult, run_campaign
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.identity import known_instances
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
 from captime.report.campaign_view import campaign_view
@@ -42,7 +43,9 @@ def run_command(
     is damaged. 6: the disk is full or read-only. 7: the program cannot be used as it is. 130, 143: ended by Ctrl-C or
     by a signal, with the certificate printed.
     """
-    parts = load_scenario(scenario).build()
+    asked_for = load_scenario(scenario)
+    path = ledger or asked_for.ledger
+    parts = replace(asked_for, known=known_instances(path)).build()
     question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon)
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
     with (
@@ -53,7 +56,7 @@ def run_command(
     ):
         result = run_campaign(
             question,
-            ledger or parts.ledger,
+            path,
             manner if not take_over else manner.taking_over(),
             observer=view,
             interrupted=asked,

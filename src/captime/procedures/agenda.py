@@ -69,6 +69,10 @@ class Agenda:
         self.ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
         self.start: int | None = None
 
+    def lengthen(self, available: int) -> None:
+        """The stream has become longer at its end."""
+        self._available = available
+
     def place(self, config: IntArray, n: IntArray) -> Targets:
         """Order these prefixes, as far as the stream goes and as far as they are new."""
         if math.isfinite(self._available):

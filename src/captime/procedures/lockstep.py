@@ -6,7 +6,7 @@ Rounds are judged in batches: a replay shows the sums after each of the next rou
 stroke of array arithmetic. The decisions are those of judging one round at a time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -237,6 +237,11 @@ class Lockstep(NewGoals):
     def certificate(self) -> Certificate:
         """The best statement that holds now."""
         return self._certificate
+
+    def more_instances(self, length: int) -> None:
+        """The stream has become longer at its end; positions that were there stay what they were."""
+        self.problem = replace(self.problem, n_instances=length)
+        self._available = length - int(self._habits.spare_last)
 
     def finished(self) -> str | None:
         """See the protocol."""

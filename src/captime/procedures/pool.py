@@ -268,6 +268,11 @@ class Pool(PoolStanding):
             if better:
                 self._crown(config)
 
+    def more_instances(self, length: int) -> None:
+        """The stream has become longer at its end; positions that were there stay what they were."""
+        self.problem = replace(self.problem, n_instances=length)
+        self._available = length
+
     def retarget(self, epsilon: float, gamma: float | None = None) -> None:
         """Other goals from now on. Bounds, shares and what was bet on gamma stay; one event serves every epsilon."""
         if gamma is not None:

@@ -85,6 +85,15 @@ class LooksAhead(Protocol):
 
 
 @runtime_checkable
+class TakesMoreInstances(Protocol):
+    """A procedure whose stream may become longer at its end; whoever had reached the end goes on."""
+
+    def more_instances(self, length: int) -> None:
+        """From now on the stream has so many positions."""
+        ...
+
+
+@runtime_checkable
 class TakesNewGoals(Protocol):
     """A procedure that can be asked for another epsilon on its way; everything it knows goes on to count."""
 

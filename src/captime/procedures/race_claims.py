@@ -143,6 +143,12 @@ class Claims:
         if self._paired:
             self._fight()
 
+    def more_instances(self, length: int) -> None:
+        """The stream has become longer at its end; positions that were there stay what they were."""
+        self.problem = replace(self.problem, n_instances=length)
+        self._available = length
+        self._agenda.lengthen(length)
+
     def retarget(self, epsilon: float) -> None:
         """Another goal from now on. Bounds stay; duels are weighed at other margins, which are right at all of them."""
         self.problem = replace(self.problem, epsilon=epsilon)
