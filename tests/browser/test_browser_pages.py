@@ -1,0 +1,220 @@
+"""Report and dashboard in a real browser: marks are counted, payloads do not run, news arrive, phones can read."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browsers import Page, browser
+from captime.ledger import LedgerReader, SampleRow
+from captime.report.page.html import report_page, write_report
+from captime.report.story import Story, read_story
+from captime.report.views import FIGURES, figures_of
+from captime.runs import RunOutcome, RunRequest, Status, Verdict
+from dashboard_server import served
+from report_ledgers import RACE_CONFIGS, hand_written, hostile, raced_ledger, shared_memory
+
+# Set by every payload that runs.
+OWNED = "window.owned === 1 || document.title === 'owned'"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """One browser for all tests here."""
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def story() -> Story:
+    """A race."""
+    return read_story(raced_ledger())
+
+
+@pytest.fixture(scope="module")
+def report(story: Story) -> str:
+    """Address of its report."""
+    path = shared_memory() / "race.html"
+    write_report(report_page(story, figures_of(story)), path)
+    return path.as_uri()
+
+
+def test_the_report_opens_without_complaint_and_has_every_mark(chromium: Any, report: str, story: Story) -> None:
+    """As many marks as the ledger has rows for them."""
+    seen = Page(chromium)
+    seen.page.goto(report)
+    assert seen.troubles == []
+    with LedgerReader(raced_ledger()) as reader:
+        certificates = len(reader.certificates())
+    assert seen.count("section.figure") == len(FIGURES)
+    assert seen.count(".chart-epsilon circle.hit") == certificates
+    assert seen.count(".chart-epsilon .points path") == len(story.progress.out)
+    assert seen.count(".chart-intervals .spans > g") == RACE_CONFIGS
+    assert seen.count(".chart-spending .points path") == RACE_CONFIGS
+    assert seen.count(".chart-parallel path.line[data-tip]") == RACE_CONFIGS
+    assert seen.count(".chart-effect") == 3
+    # Six configurations and the utility; nine of the legend are lines too, but not paths.
+    assert seen.count(".chart-runtimes .marks path.line") == 7
+    assert seen.count("#duel .chart-box") == 6
+    seen.page.close()
+
+
+def test_words_appear_under_the_pointer(chromium: Any, report: str) -> None:
+    """An interval says whose it is; a cell of the heat map says what became of the run."""
+    seen = Page(chromium)
+    seen.page.goto(report)
+    seen.page.locator(".chart-intervals .spans > g .hit-line").first.hover(force=True)
+    assert "utility in [" in seen.page.locator("#tip").inner_text()
+    seen.page.locator(".chart-heat .cell").first.scroll_into_view_if_needed()
+    box = seen.page.locator(".chart-heat .cells").bounding_box()
+    seen.page.mouse.move(box["x"] + 3, box["y"] + 3)
+    words = seen.page.locator("#tip").inner_text()
+    assert "position" in words
+    assert "answered" in words or "cut" in words
+    assert seen.troubles == []
+    seen.page.close()
+
+
+def test_one_of_several_duels_is_shown_and_tables_can_be_saved(chromium: Any, report: str) -> None:
+    """Choosing another pair shows its chart; the table is saved as CSV with every number unrounded."""
+    seen = Page(chromium)
+    seen.page.goto(report)
+    assert seen.count("#duel .chart-box:not(.later)") == 1
+    seen.page.locator("#duel select").select_option("2")
+    assert "later" not in seen.page.locator("#duel .chart-box").nth(2).get_attribute("class")
+    seen.page.locator("#intervals summary").click()
+    with seen.page.expect_download() as waiting:
+        seen.page.locator("#intervals button[data-save]").click()
+    text = Path(waiting.value.path()).read_text(encoding="utf-8-sig")
+    rows = text.strip().splitlines()
+    assert rows[0] == "rank,configuration,utility,lower,upper,runs,cpu_seconds,standing"
+    assert len(rows) == RACE_CONFIGS + 1
+    assert seen.troubles == []
+    seen.page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_fits_a_phone_in_light_and_dark(chromium: Any, report: str, scheme: str) -> None:
+    """Nothing sticks out sideways, and the background follows the reader's wish."""
+    seen = Page(chromium, width=380, height=780, scheme=scheme)
+    seen.page.goto(report)
+    assert seen.overflow() <= 0
+    paper = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(15, 20, 25)")
+    assert seen.troubles == []
+    seen.page.close()
+
+
+def test_the_report_prints(chromium: Any, report: str) -> None:
+    """As a PDF of some pages, without buttons."""
+    seen = Page(chromium)
+    seen.page.goto(report)
+    content = seen.page.pdf()
+    assert content.startswith(b"%PDF")
+    assert content.count(b"/Type /Page\n") + content.count(b"/Type /Page ") + content.count(b"/Type /Page/") >= 3
+    seen.page.emulate_media(media="print")
+    assert not seen.page.locator("header").is_visible()
+    seen.page.close()
+
+
+def test_sixty_payloads_in_every_field_run_nowhere(chromium: Any) -> None:
+    """In the report and in the dashboard: no dialog, no mutation, no complaint of our own policy (W14)."""
+    path = shared_memory() / "hostile.ledger"
+    hostile(path)
+    told = read_story(path)
+    page = path.with_suffix(".html")
+    write_report(report_page(told, figures_of(told)), page)
+    seen = Page(chromium)
+    seen.page.goto(page.as_uri())
+    for details in seen.page.locator("details").all():
+        details.evaluate("node => { node.open = true; }")
+    for mark in seen.page.locator("[data-tip]").all()[:60]:
+        mark.dispatch_event("pointermove", {"clientX": 5, "clientY": 5})
+    assert not seen.page.evaluate(OWNED)
+    assert seen.count("script") == 1
+    assert seen.troubles == []
+    seen.page.close()
+    with served(path) as running:
+        live = Page(chromium)
+        live.page.goto(running.address)
+        live.page.wait_for_selector("#recent td:nth-child(2)", timeout=20_000)
+        live.page.wait_for_selector("#intervals svg", timeout=20_000)
+        for mark in live.page.locator("[data-tip]").all()[:60]:
+            mark.dispatch_event("pointermove", {"clientX": 5, "clientY": 5})
+        time.sleep(0.3)
+        assert not live.page.evaluate(OWNED)
+        assert live.count("script") == 1
+        assert live.count("img, iframe, object, embed") == 0
+        assert live.troubles == []
+        live.page.close()
+
+
+def test_the_trap_for_payloads_catches_those_that_run(chromium: Any) -> None:
+    """On a page without our care the same payloads are noticed: by what they set, and by their dialog."""
+    for payload in ("<script>window.owned=1</script>", "<img src=x onerror=window.owned=1>"):
+        seen = Page(chromium)
+        seen.page.set_content(f"<title>careless</title>{payload}")
+        seen.page.wait_for_function(OWNED, timeout=10_000)
+        seen.page.close()
+    seen = Page(chromium)
+    seen.page.set_content("<script>alert(1)</script>")
+    assert seen.troubles == ["dialog: 1"]
+    seen.page.close()
+
+
+def test_the_dashboard_shows_a_new_run_within_two_seconds(chromium: Any, tmp_path: Path) -> None:
+    """A run that starts, and its outcome; without loading the page again, and the token leaves the address."""
+    path = tmp_path / "hand.ledger"
+    with hand_written(path) as ledger, served(path) as running:
+        seen = Page(chromium)
+        seen.page.goto(running.address)
+        seen.page.wait_for_selector("#epsilon svg", timeout=20_000)
+        assert seen.page.url == f"http://127.0.0.1:{running.port}/"
+        assert "fast is within 0.2500" in seen.page.locator("#statement").inner_text()
+        assert seen.page.locator("#state").inner_text() == "running"
+        assert seen.count("#now tr") == 2
+        assert seen.count("#epsilon circle.hit") == 3
+        assert seen.count("#intervals .spans > g") == 3
+        # Two seconds at the median of three: another test may have the machine just now.
+        waits = []
+        for position in (4, 5, 6):
+            request = RunRequest(0, position, 60.0)
+            begun = time.monotonic()
+            ledger.started([request], {position: SampleRow(position, f"news-{position}", "", 1)})
+            seen.page.wait_for_selector(f"#now td:has-text('news-{position}')", timeout=15_000)
+            waits.append(time.monotonic() - begun)
+            ledger.observed([RunOutcome(request, Status.COMPLETED, 1.0, 1.0, "", Verdict.ANSWERED)])
+            seen.page.wait_for_selector(f"#recent td:has-text('news-{position}')", timeout=15_000)
+        assert sorted(waits)[1] <= 2.0
+        assert seen.troubles == []
+        seen.page.close()
+
+
+def test_the_dashboard_fits_a_phone(chromium: Any) -> None:
+    """One column, nothing sticks out, charts are drawn for the width there is."""
+    with served(raced_ledger()) as running:
+        seen = Page(chromium, width=360, height=740, scheme="dark")
+        seen.page.goto(running.address)
+        seen.page.wait_for_selector("#intervals svg", timeout=20_000)
+        assert seen.overflow() <= 0
+        width = seen.page.locator("#epsilon svg").bounding_box()["width"]
+        assert 280 <= width <= 360
+        tick = seen.page.evaluate("parseFloat(getComputedStyle(document.querySelector('#epsilon .tick')).fontSize)")
+        assert tick >= 11.0
+        assert seen.troubles == []
+        seen.page.close()
+
+
+def test_without_the_token_the_page_says_how_to_get_in(chromium: Any) -> None:
+    """No data, and a sentence that helps; a request from another site is refused by the browser's own words."""
+    with served(raced_ledger()) as running:
+        # A context of its own: cookies of other tests stay outside.
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{running.port}/")
+        page.wait_for_selector("#state.trouble", timeout=15_000)
+        assert "Open the address" in page.locator("#statement").inner_text()
+        assert page.locator("#recent td").count() == 0
+        context.close()
