@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of
 from captime.campaign.identity import known_instances
 from captime.campaign.result import CampaignResult
@@ -40,6 +41,7 @@ def configure(
     cpu: float | str | None = None,
     wall: float | str | None = None,
     progress: bool = True,
+    client: Any = None,
     interrupted: Callable[[], bool] = _never,
     folder: str | PathLike[str] = ".",
     **more: Any,
@@ -64,6 +66,7 @@ def configure(
         cpu: CPU time of the whole campaign, in seconds or as `10m`.
         wall: Wall-clock time of this call, likewise.
         progress: Show it, in terminals and notebooks.
+        client: A `distributed.Client`: runs happen on the workers of its cluster, and it stays open afterwards.
         interrupted: Asked between decisions; True stops with the certificate held so far.
         folder: Relative names are seen from here.
         more: Any other field of a scenario, such as `procedure`, `options`, `order`.
@@ -99,8 +102,13 @@ def configure(
     asked = scenario_of(document, folder, function=function, values=values)
     parts = replace(asked, known=known_instances(path)).build()
     question = question_of(parts)
-    with campaign_view(question.names, epsilon, "captime.configure", quiet=not progress) as view:
-        return run_campaign(question, path, manner_of(parts), observer=view, interrupted=interrupted)
+    with (
+        executor_of(parts, path, client, jobs) as make,
+        campaign_view(question.names, epsilon, "captime.configure", quiet=not progress) as view,
+    ):
+        return run_campaign(
+            question, path, manner_of(parts), observer=view, interrupted=interrupted, make_executor=make
+        )
 
 
 def _time(value: float | str | None) -> float | str | None:

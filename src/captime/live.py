@@ -198,12 +198,16 @@ class _Campaign:
         self._executor = executor
         self._evidence = evidence
         self._journal = journal
-        self._capacity = executor.slots + executor.ahead
         self._look_every = look_every
         self._next_look = look_every
         self._looked: dict[RunRequest, float] = {}
         self._trace = Trace()
         self._wall: list[float] = []
+
+    @property
+    def _capacity(self) -> int:
+        """How many runs may be open just now; workers of a cluster come and go."""
+        return self._executor.slots + self._executor.ahead
 
     def order(self) -> None:
         """Ask until there is work for every slot, or nothing new is wanted; never ahead of the work in hand."""

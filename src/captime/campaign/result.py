@@ -32,6 +32,7 @@ class CampaignResult:
         jobs: How many runs went on at once.
         order: `arrival`, or `fixed` if the answer depends on outcomes alone.
         resumed: Whether there were runs on record already.
+        place: On which machines time was measured, in words; "" for this one.
     """
 
     question: Question
@@ -45,6 +46,7 @@ class CampaignResult:
     jobs: int
     order: str
     resumed: bool
+    place: str = ""
 
     @property
     def certificate(self) -> Certificate:

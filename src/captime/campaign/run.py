@@ -29,7 +29,7 @@ from captime.evidence import Evidence
 from captime.executors.in_order import InOrder
 from captime.executors.local import LocalExecutor
 from captime.executors.losses import Losses
-from captime.executors.protocol import Executor
+from captime.executors.protocol import Executor, Remote
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
 from captime.live import LiveOutcome, Observer, drive_parallel
@@ -114,6 +114,8 @@ def run_campaign(
     with _ledger_for(question, path, manner) as ledger:
         sweep(ledger.campaign_id)
         inner = make(question.program, ledger.campaign_id)
+        if isinstance(inner, Remote):
+            inner.tell_events(ledger.noted, ledger.observed)
         try:
             result = _Campaign(question, ledger, inner, manner, added).run(observer, interrupted)
         finally:
@@ -195,10 +197,14 @@ class _Campaign:
             budget=self._manner.stop.cpu,
             deadline=self._inner.now + self._manner.stop.wall_seconds(datetime.now(tz=UTC).astimezone()),
             observer=self._watching(observer),
-            interrupted=interrupted,
+            interrupted=lambda: interrupted() or self._machines_are_gone,
             journal=journal,
         )
         return self._close(procedure, evidence, outcome)
+
+    @property
+    def _machines_are_gone(self) -> bool:
+        return isinstance(self._inner, Remote) and bool(self._inner.gone)
 
     def _recall(self, procedure: Procedure, evidence: Evidence) -> tuple[Executor, LedgerJournal | None]:
         """Take up what the ledger knows, in the way that the order of telling demands."""
@@ -292,6 +298,8 @@ class _Campaign:
 
     def _close(self, procedure: Procedure, evidence: Evidence, outcome: LiveOutcome) -> CampaignResult:
         reached("shutdown-begun")
+        if outcome.stopped == "interrupted" and self._machines_are_gone:
+            outcome = replace(outcome, stopped="cluster")
         self._write_certificate(procedure, evidence, outcome.wall_seconds)
         self._write_candidates(procedure, evidence)
         self._ledger.noted("stopped", because=outcome.stopped)
@@ -305,7 +313,8 @@ class _Campaign:
             bound=procedure.bound,
             repeats=procedure.plan.repeats,
             isolation=str(getattr(self._inner, "isolation", "none")),
-            jobs=self._manner.jobs,
+            jobs=self._inner.most_slots if isinstance(self._inner, Remote) else self._manner.jobs,
+            place=self._inner.place if isinstance(self._inner, Remote) else "",
             order=self._manner.order,
             resumed=self._memory.events > 0,
         )

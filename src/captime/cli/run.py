@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from captime.campaign import CampaignResult, run_campaign
+from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
 from captime.campaign.identity import known_instances
 from captime.cli.interrupts import asking_to_stop
@@ -47,9 +48,11 @@ def run_command(
     path = ledger or asked_for.ledger
     parts = replace(asked_for, known=known_instances(path)).build()
     question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon)
-    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
+    on_cluster = parts.executor.kind != "local"
+    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
     with (
         asking_to_stop() as asked,
+        executor_of(parts, ledger or parts.ledger, jobs=jobs) as make,
         campaign_view(
             question.names, question.epsilon, f"captime run {scenario.name}", quiet=quiet or as_json_object
         ) as view,
@@ -60,6 +63,7 @@ def run_command(
             manner if not take_over else manner.taking_over(),
             observer=view,
             interrupted=asked,
+            make_executor=make,
         )
     show_result(result, as_json_object=as_json_object)
     if asked.signal is not None:

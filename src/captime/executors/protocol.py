@@ -1,7 +1,7 @@
 """What an executor looks like."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from captime.arrays import IntArray
 from captime.runs import RunOutcome, RunRequest
@@ -50,4 +50,28 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Stop everything; nothing comes back any more."""
+        ...
+
+
+@runtime_checkable
+class Remote(Executor, Protocol):
+    """An executor on other machines, which come and go, and may be gone for good."""
+
+    @property
+    def gone(self) -> str:
+        """Why the machines are given up; "" as long as they are not."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """On which machines time was measured, in words for the certificate."""
+        ...
+
+    @property
+    def most_slots(self) -> int:
+        """The largest number of runs at once that was possible so far."""
+        ...
+
+    def tell_events(self, note: Callable[..., None], late: Callable[[Sequence[RunOutcome]], None]) -> None:
+        """Who writes down what happens to machines, and what was answered after it had been given up."""
         ...

@@ -17,6 +17,7 @@ STOPPED = {
     "budget": "the CPU budget is spent",
     "deadline": "its wall-clock time is over",
     "interrupted": "it was interrupted",
+    "cluster": "the cluster is gone",
     "idle": "there was nothing left to run",
 }
 """Why a campaign ended, by the word that its ledger has for it."""
@@ -79,7 +80,8 @@ def assumptions(result: CampaignResult) -> list[str]:
     else:
         said.append("Every run is made once, with a captime that was fixed before it started.")
     clock = "CPU time of the whole process tree" if question.clock == "cpu" else "wall-clock time"
-    said.append(f"Time is {clock}, on this machine as it was (isolation {result.isolation}, {result.jobs} at once).")
+    here = f"on this machine as it was (isolation {result.isolation}, {result.jobs} at once)"
+    said.append(f"Time is {clock}, {result.place or here}.")
     if math.isfinite(question.ceiling):
         said.append(f"No run was given more than {duration_text(question.ceiling)}; what lies behind it stays unknown.")
     failed = sum(census.verdicts[word] for word in ("crash", "wrong", "unknown", "memout", "output"))
