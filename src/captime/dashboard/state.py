@@ -9,7 +9,7 @@ from captime.ledger.ownership import boot_id
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
 from captime.report.ledger_words import account_of_story, note_words
-from captime.report.pace import Pace
+from captime.report.pace import Pace, rounded
 from captime.report.scoring import utility_of
 from captime.report.story import Progress, Story, in_race, progress_of, settings_of
 from captime.report.views.epsilon import epsilon_view
@@ -124,7 +124,7 @@ def _pace(window: Window, goal: float) -> str:
     for certified in window.certified:
         pace.note(certified.wall_seconds, certified.certificate.epsilon)
     left = pace.seconds_left()
-    return "" if left is None else f"about {duration_text(float(f'{left:.1g}'))}"
+    return "" if left is None else f"about {duration_text(rounded(left))}"
 
 
 def _figure(view: View, width: float) -> dict[str, object]:

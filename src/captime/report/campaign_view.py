@@ -7,9 +7,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TextIO
 
 import numpy as np
-from rich.console import Console, Group
+from rich.console import Console
+from rich.control import Control
 from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
@@ -26,42 +28,62 @@ from captime.utilities.durations import duration_text
 _FRAMES_A_SECOND = 4
 _SECONDS_BETWEEN_LINES = 10.0
 _RUNS_SHOWN = 4
+_HINT = "Ctrl-C stops with what is certified so far; the same command goes on later"
 
 
-class _View:
-    """Takes a copy of the numbers after each lap; Rich draws them from its own thread when a frame is due."""
+class View:
+    """Takes a copy of the numbers after laps; Rich draws them from its own thread when a frame is due.
 
-    def __init__(self, names: Sequence[str], goal: float, title: str) -> None:
+    Args:
+        names: Of the configurations that are known at the start.
+        goal: The epsilon asked for; 0 for none.
+        title: What stands above it.
+        console: Where it is drawn; needed only on a terminal.
+    """
+
+    def __init__(self, names: Sequence[str], goal: float, title: str, console: Console | None = None) -> None:
         self._names = names
         self._title = title
+        self._console = console
+        self._width = None if console is None else console.width
         self._pace = Pace(goal)
+        self._next = 0.0
+        self._began: float | None = None
         self._rows: list[tuple[str, str]] = [("starting", "slots, ledger, calibration")]
 
     def observe(self, procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
-        """The newest state."""
+        """The newest state; laps that come faster than frames are passed over."""
+        moment = time.monotonic()
+        if moment < self._next:
+            return
+        self._next = moment + 0.5 / _FRAMES_A_SECOND
+        self._began = moment - executor.now
+        self._look(procedure, evidence, executor)
+
+    def _look(self, procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
         held, tally = procedure.certificate(), evidence.tally
         left = int(np.count_nonzero(procedure.candidates))
-        now = executor.now
-        self._pace.note(now, held.epsilon)
+        self._pace.note(executor.now, held.epsilon)
         interval = f"[{held.utility_low:.3f}, {held.utility_high:.3f}]"
         rows = [
             ("epsilon", f"{held.epsilon:.4f}   {self._pace.words()}".rstrip()),
-            ("best so far", f"{printable(self._names[held.config])}   utility in {interval}"),
+            ("best so far", f"{self._name(held.config)}   utility in {interval}"),
             ("candidates", f"{left:,} of {held.n_configs:,}"),
-            (
-                "runs",
-                f"{int(tally.runs.sum()):,}   {cpu_time(float(tally.seconds.sum()))}   {duration_text(now)} so far",
-            ),
+            ("runs", f"{int(tally.runs.sum()):,}   {cpu_time(float(tally.seconds.sum()))}"),
             ("running now", self._running(executor)),
         ]
         if held.gamma is not None:
             rows.insert(1, ("gamma", f"{held.gamma:.3f}"))
         self._rows = rows
 
+    def _name(self, config: int) -> str:
+        # Pools grow: somebody who came later has no name here.
+        return printable(self._names[config]) if config < len(self._names) else f"configuration {config}"
+
     def _running(self, executor: Executor) -> str:
         under_way = sorted(executor.watch(), key=lambda run: -run[1])
         shown = [
-            f"{printable(self._names[request.config])} {seconds:.1f}/{request.captime:.3g} s"
+            f"{self._name(request.config)} {seconds:.1f}/{request.captime:.3g} s"
             for request, seconds in under_way[:_RUNS_SHOWN]
         ]
         more = len(under_way) - len(shown)
@@ -73,11 +95,24 @@ class _View:
         return "  ".join(f"{label} {value}" for label, value in self._rows[:4])
 
     def __rich__(self) -> Panel:
+        self._clear_after_resize()
         grid = Table.grid(padding=(0, 2))
-        for label, value in self._rows:
-            grid.add_row(Text(label, style="dim"), Text(value, overflow="ellipsis", no_wrap=True))
-        hint = "Ctrl-C stops with what is certified so far; the same command goes on later"
-        return Panel(Group(grid), title=Text(self._title), subtitle=hint, expand=False)
+        for label, value in (*self._rows, ("time", self._time())):
+            grid.add_row(
+                Text(label, style="dim", no_wrap=True, overflow="ellipsis"),
+                Text(value, overflow="ellipsis", no_wrap=True),
+            )
+        return Panel(grid, title=Text(self._title), subtitle=Text(_HINT), expand=False)
+
+    def _time(self) -> str:
+        """Goes on between laps, so that nobody thinks it has stopped."""
+        return "" if self._began is None else f"{duration_text(float(int(time.monotonic() - self._began)))} so far"
+
+    def _clear_after_resize(self) -> None:
+        """A terminal that became narrower has wrapped the lines of the last frame; Rich would leave their rests."""
+        if self._console is not None and self._console.width != self._width:
+            self._width = self._console.width
+            self._console.control(Control.clear(), Control.home())
 
 
 @contextmanager
@@ -87,19 +122,24 @@ def campaign_view(names: Sequence[str], goal: float, title: str, *, quiet: bool)
         yield None
         return
     console = Console(stderr=True)
-    view = _View(names, goal, title)
     if console.is_terminal:
+        view = View(names, goal, title, console)
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return
-    last = time.monotonic()
+    yield plain_lines(View(names, goal, title), sys.stderr)
 
-    def plain(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
+
+def plain_lines(view: View, out: TextIO) -> Observer:
+    """An observer that writes a line now and then, the first one at once."""
+    due = 0.0
+
+    def write(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _SECONDS_BETWEEN_LINES
             view.observe(procedure, evidence, executor)
-            sys.stderr.write(f"captime: {view.line}\n")
-            sys.stderr.flush()
+            out.write(f"captime: {view.line}\n")
+            out.flush()
 
-    yield plain
+    return write

@@ -46,12 +46,12 @@ class Pace:
     def words(self) -> str:
         """The guess as half a sentence; nothing if there is none."""
         left = self.seconds_left()
-        return "" if left is None else f"({self._goal:g} in about {duration_text(_rounded(left))} at this pace)"
+        return "" if left is None else f"({self._goal:g} in about {duration_text(rounded(left))} at this pace)"
 
 
-def _rounded(seconds: float) -> float:
-    """No more digits than a guess deserves."""
-    if seconds <= 0.0:
-        return 0.0
-    step = 10.0 ** (math.floor(math.log10(seconds)))
-    return max(step, round(seconds / step) * step)
+def rounded(seconds: float) -> float:
+    """No more digits than a guess deserves: halves, whole numbers or fives of the unit it is told in."""
+    unit = next((size for size in (86400.0, 3600.0, 60.0, 1.0) if seconds >= size), 1.0)
+    amount = seconds / unit
+    step = 0.5 if amount < 3.0 else 1.0 if amount < 20.0 else 5.0
+    return max(step, round(amount / step) * step) * unit
