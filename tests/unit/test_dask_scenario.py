@@ -1,0 +1,97 @@
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from captime.campaign.executors import executor_of
+from captime.errors import ScenarioError
+from captime.scenario import Scenario, scenario_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A program and two instances."""
+    program = tmp_path / "solve"
+    program.write_text("#!/bin/sh\necho done\n", encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    for number in range(2):
+        (tmp_path / f"{number}.cnf").write_text(f"{number}\n", encoding="ascii")
+    return tmp_path
+
+
+def scenario(folder: Path, executor: dict[str, Any] | None = None, **more: Any) -> Scenario:
+    """A scenario with this section."""
+    document: dict[str, Any] = {
+        "utility": "uniform(60)",
+        "target": {"command": ["./solve", "{instance}", "{x}"], "answer": "^done"},
+        "configurations": {"a": {"x": 1}, "b": {"x": 2}},
+        "instances": {"files": "*.cnf"},
+        **more,
+    }
+    if executor is not None:
+        document["executor"] = executor
+    return scenario_of(document, folder)
+
+
+@pytest.mark.parametrize(
+    ("executor", "complaint"),
+    [
+        ({"kind": "dask"}, r"executor does not say which cluster; expected exactly one of address"),
+        ({"kind": "dask", "address": "a", "cluster": "slurm"}, r"says address and cluster; expected exactly one"),
+        ({"address": "tcp://a:1"}, r"executor.address means nothing on one machine.*dask"),
+        ({"kind": "dask", "address": "a", "workers": 3}, r"executor.workers means nothing for a cluster that is there"),
+        ({"kind": "dask", "cluster": "slurmy"}, r"executor.cluster is 'slurmy'; expected 'local', 'slurm'"),
+        ({"kind": "dask", "address": "a", "machines": "normalised"}, r"executor.reference is missing"),
+        ({"kind": "dask", "address": "a", "machines": "any", "reference": 1}, r"executor.reference means nothing"),
+        ({"kind": "dask", "address": "a", "tolerance": 2}, r"executor.tolerance is 2; expected less than 1"),
+    ],
+)
+def test_mistakes_about_clusters_are_named(folder: Path, executor: dict[str, Any], complaint: str) -> None:
+    """Before anything is started."""
+    with pytest.raises(ScenarioError, match=complaint):
+        scenario(folder, executor).build()
+
+
+def test_where_runs_happen_is_no_part_of_the_question(folder: Path) -> None:
+    """A campaign may move to a cluster; unless seconds are converted there, which makes them other seconds."""
+    here = scenario(folder)
+    there = {"kind": "dask", "address": "tcp://a:1"}
+    assert scenario(folder, there).hash == here.hash
+    converted = {**there, "machines": "normalised", "reference": "50ms"}
+    assert scenario(folder, converted).hash != here.hash
+
+
+def test_jobs_limit_a_cluster_and_not_our_own_cores(folder: Path) -> None:
+    """More jobs than cores are no mistake where there are other machines."""
+    parts = scenario(folder, {"kind": "dask", "address": "tcp://a:1"}, jobs=5000).build()
+    assert (parts.executor.most, parts.jobs) == (5000, 5000)
+    assert scenario(folder).build().executor.most is None
+
+
+def test_a_cluster_that_cannot_be_reached_is_a_clear_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens there."""
+    pytest.importorskip("distributed", reason="the extra captime[dask]")
+    monkeypatch.setattr("captime.executors.dask_cluster._CONNECT_SECONDS", 0.3)
+    parts = scenario(folder, {"kind": "dask", "address": "tcp://127.0.0.1:1"}).build()
+    with (
+        pytest.raises(ScenarioError, match=r"tcp://127.0.0.1:1 cannot be reached .*dask scheduler"),
+        executor_of(parts, parts.ledger),
+    ):
+        pass
+
+
+def test_what_cannot_be_right_elsewhere_is_refused(folder: Path) -> None:
+    """A function would be given a path that is not there; and cores say nothing about the wall clock."""
+    there = {"kind": "dask", "address": "tcp://a:1"}
+    parts = scenario(
+        folder,
+        {**there, "machines": "normalised", "reference": 0.05},
+        target={"command": ["./solve", "{instance}", "{x}"], "clock": "wall"},
+    ).build()
+    with pytest.raises(ScenarioError, match="wall-clock"), executor_of(parts, parts.ledger):
+        pass
+    (folder / "solver.py").write_text("def solve(instance, seed, x):\n    return True\n", encoding="utf-8")
+    parts = scenario(folder, {**there, "transfer": True}, target={"function": "solver:solve"}).build()
+    with pytest.raises(ScenarioError, match="transfer sends instances to commands"), executor_of(parts, parts.ledger):
+        pass
