@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from captime.campaign import measure, table_of
+from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
@@ -46,14 +47,23 @@ def measure_command(
     parts = load_scenario(scenario).build()
     question = question_of(parts)
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
-    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe)
+    on_cluster = parts.executor.kind != "local"
+    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
     path = ledger or out.with_suffix(".ledger")
     with (
         asking_to_stop() as asked,
+        executor_of(parts, path, jobs=jobs) as make,
         campaign_view(question.names, 0.0, f"captime measure {scenario.name}", quiet=quiet or as_json_object) as view,
     ):
         result = measure(
-            question, path, captime=seconds, instances=instances, manner=manner, observer=view, interrupted=asked
+            question,
+            path,
+            captime=seconds,
+            instances=instances,
+            manner=manner,
+            observer=view,
+            interrupted=asked,
+            make_executor=make,
         )
     table = table_of(path, out.stem, seconds)
     write_npz(table, out)
