@@ -84,6 +84,8 @@ def configure(
         "stop": {name: value for name, value in stop.items() if value is not None},
         **more,
     }
+    if client is not None:
+        document["executor"] = {"kind": "dask", **document.get("executor", {})}
     function = target if callable(target) else None
     values: Sequence[Any] | None = None
     if isinstance(target, Mapping):
