@@ -37,7 +37,6 @@ def scenario(folder: Path, executor: dict[str, Any] | None = None, **more: Any) 
 @pytest.mark.parametrize(
     ("executor", "complaint"),
     [
-        ({"kind": "dask"}, r"executor does not say which cluster; expected exactly one of address"),
         ({"kind": "dask", "address": "a", "cluster": "slurm"}, r"says address and cluster; expected exactly one"),
         ({"address": "tcp://a:1"}, r"executor.address means nothing on one machine.*dask"),
         ({"kind": "dask", "address": "a", "workers": 3}, r"executor.workers means nothing for a cluster that is there"),
@@ -79,6 +78,18 @@ def test_a_cluster_that_cannot_be_reached_is_a_clear_error(folder: Path, monkeyp
         executor_of(parts, parts.ledger),
     ):
         pass
+
+
+def test_a_cluster_has_to_be_named_unless_a_client_is_handed_over(folder: Path) -> None:
+    """Exactly one of three fields, or a client from Python."""
+    parts = scenario(folder, {"kind": "dask", "machines": "any"}).build()
+    with pytest.raises(ScenarioError, match="does not say which cluster"), executor_of(parts, parts.ledger):
+        pass
+    with executor_of(parts, parts.ledger, client=object()) as make:
+        assert make is not None
+    here = scenario(folder).build()
+    with executor_of(here, here.ledger) as make:
+        assert make is None
 
 
 def test_what_cannot_be_right_elsewhere_is_refused(folder: Path) -> None:

@@ -13,6 +13,7 @@ from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
 from captime.programs.function import FunctionProgram
 from captime.programs.protocol import Program
+from captime.scenario.executor import WHICH_CLUSTER
 from captime.scenario.parts import Parts
 
 
@@ -32,6 +33,8 @@ def executor_of(
     if wishes.kind == "local" and client is None:
         yield None
         return
+    if client is None and not (wishes.address or wishes.scheduler_file or wishes.cluster):
+        raise ScenarioError(f"executor does not say which cluster; {WHICH_CLUSTER}")
     _check(parts)
     try:
         # An optional package: only those who ask for a cluster need it.

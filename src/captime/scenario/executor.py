@@ -9,6 +9,9 @@ from captime.scenario.models import Executor
 from captime.scenario.parts import ExecutorWishes
 
 _WHICH = ("address", "scheduler_file", "cluster")
+WHICH_CLUSTER = (
+    "expected exactly one of address (of a scheduler), scheduler_file (that it has written) and cluster (to be started)"
+)
 
 
 def executor_wishes(section: Executor, place: Place, folder: Path, most: int | None) -> ExecutorWishes:
@@ -48,12 +51,9 @@ def executor_wishes(section: Executor, place: Place, folder: Path, most: int | N
 
 def _check_cluster(section: Executor, place: Place) -> None:
     named = [name for name in _WHICH if getattr(section, name) is not None]
-    if len(named) != 1:
-        found = f"says {' and '.join(named)}" if named else "does not say which cluster"
-        raise ScenarioError(
-            f"{place('executor')} {found}; expected exactly one of address (of a scheduler), scheduler_file (that it "
-            "has written) and cluster (to be started)"
-        )
+    # None of them is right for whoever hands a client over, from Python.
+    if len(named) > 1:
+        raise ScenarioError(f"{place('executor')} says {' and '.join(named)}; {WHICH_CLUSTER}")
     for name in ("workers", "options"):
         if name in section.model_fields_set and section.cluster is None:
             raise ScenarioError(
