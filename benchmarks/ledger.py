@@ -1,6 +1,6 @@
 """How fast a ledger is, and how large: single commits, group commits, replay, opening, bytes per run.
 
-    python benchmarks/ledger.py [--runs 1000000] [--singles 500] [--where DIR]
+    python benchmarks/ledger.py [--runs 1000000] [--singles 500] [--where DIR] [--read LEDGER]
 
 Prints one line per figure. A "run" is an intent and an outcome with everything that is measured of a real program.
 """
@@ -49,10 +49,10 @@ def _outcome(request: RunRequest) -> RunOutcome:
 
 @contextmanager
 def _timed(what: str, count: int, unit: str) -> Iterator[None]:
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), time.process_time()
     yield
-    seconds = time.perf_counter() - begun
-    print(f"{what}: {count / seconds:,.0f} {unit}/s ({count:,} in {seconds:.2f} s)", flush=True)
+    seconds, cpu = time.perf_counter() - begun, time.process_time() - worked
+    print(f"{what}: {count / seconds:,.0f} {unit}/s ({count:,} in {seconds:.2f} s, {cpu:.2f} s of CPU)", flush=True)
 
 
 def _write(ledger: Ledger, first: int, count: int, group: int) -> None:
@@ -62,8 +62,8 @@ def _write(ledger: Ledger, first: int, count: int, group: int) -> None:
         ledger.observed([_outcome(request) for request in requests])
 
 
-def measure(path: Path, runs: int, singles: int) -> None:
-    """Write, open, ask and replay; print how long each took."""
+def write(path: Path, runs: int, singles: int) -> None:
+    """Write a ledger; print how long it took and how large it is."""
     configs = [ConfigRow(index, f"configuration {index}") for index in range(_CONFIGS)]
     with Ledger.create(path, {"question": {}}, configs) as ledger:
         with _timed("single commits, two a run", singles, "runs"):
@@ -71,8 +71,12 @@ def measure(path: Path, runs: int, singles: int) -> None:
         with _timed(f"group commits of {_GROUP}", runs - singles, "runs"):
             _write(ledger, singles, runs - singles, _GROUP)
     print(f"size: {path.stat().st_size / runs:.0f} bytes a run ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def read(path: Path) -> None:
+    """Open, ask and replay a ledger; print how long each took."""
     with _timed("open for reading, counts, newest rows, what is in flight", 1, "times"), LedgerReader(path) as reader:
-        reader.counts()
+        runs = sum(count for count, _ in reader.counts().values())
         reader.last_certificate()
         reader.in_flight()
     with LedgerReader(path) as reader:
@@ -97,9 +101,15 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--singles", type=int, default=500)
     parser.add_argument("--where", type=Path, default=None)
+    parser.add_argument("--read", type=Path, default=None, metavar="LEDGER", help="only read this one")
     options = parser.parse_args()
+    if options.read is not None:
+        read(options.read)
+        return
     with tempfile.TemporaryDirectory(dir=options.where) as directory:
-        measure(Path(directory) / "benchmark.ledger", options.runs, options.singles)
+        path = Path(directory) / "benchmark.ledger"
+        write(path, options.runs, options.singles)
+        read(path)
 
 
 if __name__ == "__main__":

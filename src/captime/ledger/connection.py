@@ -16,6 +16,7 @@ BUSY_SECONDS = 5.0
 
 _MAGIC = b"SQLite format 3\x00"
 _BETWEEN_LOOKS = 0.05
+_CACHE_KIB = 32 * 1024
 # Pages of 4 KiB after which the write-ahead log is brought into the file: 4 MB.
 _CHECKPOINT_PAGES = 1000
 
@@ -88,6 +89,7 @@ def _connect(path: Path, mode: str, patience: float) -> sqlite3.Connection:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA mmap_size = 0")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
 
 

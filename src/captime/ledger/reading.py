@@ -199,8 +199,10 @@ class LedgerReader(Closing):
 
     def counts(self) -> dict[tuple[Status, Verdict | None], tuple[int, float]]:
         """How many outcomes of each status and verdict, and their CPU seconds; orphans are left out of the counts."""
+        # Row after row: the index of what counts would fetch the same rows in an order that suits no disk.
         question = (
-            "SELECT status, verdict, count(*), total(cost) FROM outcome WHERE orphan = 0 GROUP BY status, verdict"
+            "SELECT status, verdict, count(*), total(cost) FROM outcome NOT INDEXED WHERE orphan = 0 "
+            "GROUP BY status, verdict"
         )
         with self.snapshot(), as_written(self.path):
             return {
@@ -212,7 +214,7 @@ class LedgerReader(Closing):
         """How many outcomes do not count, and the CPU seconds they cost."""
         with self.snapshot():
             count, cost = self._connection.execute(
-                "SELECT count(*), total(cost) FROM outcome WHERE orphan = 1"
+                "SELECT count(*), total(cost) FROM outcome NOT INDEXED WHERE orphan = 1"
             ).fetchone()
         return count, cost
 
