@@ -15,7 +15,7 @@ from captime.report.story import Progress, Story, in_race, progress_of, settings
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.intervals import intervals_view
 from captime.report.views.view import View
-from captime.report.words import cpu_time, rounded_up, statement
+from captime.report.words import cpu_time, rounded_down, rounded_up, statement
 from captime.runs import RunOutcome
 from captime.utilities.durations import duration_text
 
@@ -110,7 +110,12 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
         tiles.append(("epsilon", f"{rounded_up(certificate.epsilon)}{asked}"))
         if certificate.gamma is not None:
             tiles.append(("gamma", rounded_up(certificate.gamma, 3)))
-        tiles.append(("expected utility", f"{certificate.utility_low:.3f} to {certificate.utility_high:.3f}"))
+        tiles.append(
+            (
+                "expected utility",
+                f"{rounded_down(certificate.utility_low, 3)} to {rounded_up(certificate.utility_high, 3)}",
+            )
+        )
         tiles.append(("candidates left", f"{held.candidates:,} of {certificate.n_configs:,}"))
     tiles += [("runs", f"{runs:,}"), ("cost", cpu_time(cost))]
     left = _pace(window, goal)

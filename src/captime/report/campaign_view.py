@@ -28,7 +28,9 @@ from captime.utilities.durations import duration_text
 _FRAMES_A_SECOND = 4
 _SECONDS_BETWEEN_LINES = 10.0
 _RUNS_SHOWN = 4
-_HINT = "Ctrl-C stops with what is certified so far; the same command goes on later"
+_HINT = "Ctrl-C stops; the same command goes on later"
+# One width for all frames, so that the frame stands still while numbers change.
+_WIDEST = 88
 
 
 class View:
@@ -102,7 +104,8 @@ class View:
                 Text(label, style="dim", no_wrap=True, overflow="ellipsis"),
                 Text(value, overflow="ellipsis", no_wrap=True),
             )
-        return Panel(grid, title=Text(self._title), subtitle=Text(_HINT), expand=False)
+        width = None if self._console is None else min(_WIDEST, self._console.width)
+        return Panel(grid, title=Text(self._title), subtitle=Text(_HINT), width=width)
 
     def _time(self) -> str:
         """Goes on between laps, so that nobody thinks it has stopped."""

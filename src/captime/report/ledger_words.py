@@ -77,8 +77,9 @@ def assumptions(story: Story) -> list[Assumption]:
     """What the certificate rests on, each with its standing."""
     scenario, runs = story.scenario, story.runs
     said = [Assumption(_instances(story), "assumed")]
-    if story.lottery is not None:
-        said.append(Assumption("Captimes were drawn before the runs, by position; every run is made once.", "checked"))
+    if story.lottery is not None and runs is not None:
+        drawn = "Chance drew captimes before the runs; no run was given more time than its position's draw allows."
+        said.append(Assumption(drawn, "checked" if story.lottery.kept(runs) else "doubtful"))
     else:
         same = "A configuration takes the same time on the same instance when it is run again with its seed."
         said.append(Assumption(same, "assumed"))
@@ -86,7 +87,8 @@ def assumptions(story: Story) -> list[Assumption]:
     waited = story.flags.get("contended", 0)
     counted = 0 if runs is None else int(runs.attempts.sum())
     doubtful = waited > _DEGRADED * max(1, counted)
-    said.append(Assumption(f"Time is {clock}, on the machine as it was.", "doubtful" if doubtful else "checked"))
+    standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
+    said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
     conflicts = sum(note.kind == "conflict" for note in story.notes)
     if conflicts:
         said.append(Assumption(f"{conflicts} times two configurations contradicted each other's answers.", "doubtful"))

@@ -60,6 +60,11 @@ class Lottery:
         high[reached | (runs.kind == FAILED)] = 0.0
         return low, high
 
+    def kept(self, runs: KnownRuns) -> bool:
+        """Whether no run was given more time than the draw of its position allows."""
+        drawn = self.plan.captime(np.zeros(len(runs), dtype=np.int64), runs.position)
+        return bool((runs.captime <= drawn * (1.0 + _ROUNDED)).all())
+
 
 def lottery_of(scenario: Mapping[str, Any], utility: Utility, n_configs: int) -> Lottery | None:
     """How captimes were drawn in a campaign; None if they were not, or if its scenario does not say."""
@@ -131,8 +136,8 @@ class Scores:
     delta: float
 
     def ranking(self) -> IntArray:
-        """Configurations from the best estimate to the worst; those without runs come last."""
-        return np.argsort(-np.nan_to_num(self.estimate, nan=-1.0), kind="stable")
+        """Configurations by what is certain of them, then by estimate: a lucky few runs lead nobody to the top."""
+        return np.lexsort((-np.nan_to_num(self.estimate, nan=-1.0), -self.lower))
 
 
 def scores_of(runs: KnownRuns, n_configs: int, utility: Utility, lottery: Lottery | None, delta: float) -> Scores:

@@ -68,6 +68,7 @@ class Story:
         head: Hash of the last row.
         running: Whether somebody is still writing to it, as far as one can tell.
         orphans: Outcomes that do not count.
+        measured: Outcomes of real programs, with clocks and flags.
     """
 
     path: Path
@@ -91,6 +92,7 @@ class Story:
     head: str = ""
     running: bool = False
     orphans: int = 0
+    measured: int = 0
 
     @property
     def leader(self) -> int:
@@ -114,7 +116,7 @@ class Story:
         return self.path.stem
 
     def ranking(self) -> IntArray:
-        """Configurations by estimate, the recommended one first."""
+        """Configurations by what is certain of them, the recommended one first."""
         order = np.arange(len(self.names)) if self.scores is None else self.scores.ranking()
         return np.concatenate(([self.leader], order[order != self.leader]))
 
@@ -155,6 +157,7 @@ def read_story(path: str | PathLike[str]) -> Story:
             head=reader.head,
             running=reader.in_use,
             orphans=int(outcomes["orphan"].sum()),
+            measured=int((outcomes["cpu_ns"] >= 0).sum()),
         )
 
 

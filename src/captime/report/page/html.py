@@ -13,7 +13,7 @@ from captime.report.charts.svg import draw
 from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
 from captime.report.story import Story
 from captime.report.views.view import Cell, Table, View
-from captime.report.words import lines, statement
+from captime.report.words import lines, rounded_down, rounded_up, statement
 
 _ROWS_SHOWN = 400
 _POLICY = (
@@ -75,9 +75,9 @@ def _certificate(story: Story) -> Node:
     section.add(
         element(
             "dl",
-            *(_tile("epsilon", f"{held.epsilon:.3f}"), _tile("probability", f"{100 * (1 - held.delta):g} %")),
-            *([] if held.gamma is None else [_tile("gamma", f"{held.gamma:.3f}")]),
-            _tile("expected utility", f"{held.utility_low:.3f} to {held.utility_high:.3f}"),
+            *(_tile("epsilon", rounded_up(held.epsilon, 3)), _tile("probability", f"{100 * (1 - held.delta):g} %")),
+            *([] if held.gamma is None else [_tile("gamma", rounded_up(held.gamma, 3))]),
+            _tile("expected utility", f"{rounded_down(held.utility_low, 3)} to {rounded_up(held.utility_high, 3)}"),
             _tile("candidates left", f"{account.left:,} of {held.n_configs:,}"),
             _tile("cost", account.cost.split(",")[0]),
             class_="tiles",

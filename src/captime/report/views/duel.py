@@ -10,7 +10,7 @@ from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS
 from captime.report.numbers.duel import Duel, duel
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
-from captime.report.words import printable
+from captime.report.words import printable, rounded_down, rounded_up
 from captime.utilities.durations import duration_text
 
 _RIVALS = 6
@@ -58,11 +58,11 @@ def _chart(story: Story, fought: Duel) -> Chart:
     low, high = float(positive.min()) / 1.3, float(positive.max()) * 1.3
     marks: list[Mark] = [Line(np.array([low, high]), np.array([low, high]), "faint", "", dashed=True, width=1.0)]
     if fought.lower > 0.0:
-        marks_words = "the first is better, for certain"
+        words = "the first is better, for certain"
     elif fought.upper < 0.0:
-        marks_words = "the second is better, for certain"
+        words = "the second is better, for certain"
     else:
-        marks_words = "not decided"
+        words = "not decided"
     # An even choice of many marks shows the same cloud.
     every = max(1, -(-len(fought.position) // _MOST_POINTS))
     for label, color, shape, chosen in _kinds(fought):
@@ -70,9 +70,9 @@ def _chart(story: Story, fought: Duel) -> Chart:
         if len(places):
             tips = [_tip(story, fought, place, (first, second)) for place in places.tolist()]
             marks.append(Points(positive[1, places], positive[0, places], color, label, shape, 2.8, tips))
-    interval = f"difference in [{fought.lower:+.3f}, {fought.upper:+.3f}], mean {fought.estimate:+.3f}: {marks_words}"
+    ends = f"[{rounded_down(fought.lower, 3)}, {rounded_up(fought.upper, 3)}]"
     return Chart(
-        interval,
+        f"difference in {ends}, mean {fought.estimate:.3f}: {words}",
         Axis(f"{second}, time", low, high, "time"),
         Axis(f"{first}, time", low, high, "time"),
         marks,

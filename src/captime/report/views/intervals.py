@@ -15,7 +15,7 @@ _NAMED = 45
 
 
 def intervals_view(story: Story) -> View | None:
-    """All configurations, the best estimate first."""
+    """All configurations, by what is certain of them."""
     scores = story.scores
     if scores is None:
         return None
@@ -24,7 +24,8 @@ def intervals_view(story: Story) -> View | None:
     caption = (
         f"Expected utility under {story.utility}: all {len(order):,} intervals hold at once, at all times, with "
         f"probability at least {100 * (1 - scores.delta):g} % (mixture betting on the runs, a statement beside the "
-        "certificate, which compares runs in pairs and can be sharper). Dot: mean of what the runs scored."
+        "certificate, which compares runs in pairs and can be sharper). Dot: mean of what the runs "
+        "scored; after few runs it is mostly chance, so the order is that of the lower ends."
     )
     return View("intervals", "Which is best?", caption, [chart], _table(story, scores, order))
 
@@ -91,7 +92,7 @@ def _lying(story: Story, scores: Scores, order: IntArray) -> Chart:
 def _standing(story: Story, scores: Scores, order: IntArray) -> Chart:
     return Chart(
         "expected utility of every configuration",
-        Axis("rank by estimate", -1.0, float(len(order))),
+        Axis("rank by lower end", -1.0, float(len(order))),
         _utilities(scores),
         _spans(story, scores, order, across=False),
         height=380.0,

@@ -9,7 +9,7 @@ from captime.report.charts.chart import Axis, Chart, Label, Line, Mark, Rule, Sp
 from captime.report.numbers.parameters import INACTIVE, Column, Effect, columns, effects
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
-from captime.report.words import printable
+from captime.report.words import printable, rounded_down, rounded_up
 
 _MOST_LINES = 400
 _LEVELS = 5
@@ -51,7 +51,7 @@ def _effect(effect: Effect, low: float, high: float) -> Chart:
     at = np.arange(len(effect.groups), dtype=np.float64)
     tips = [
         f"{effect.name} {group}: {len(members)} configurations\n"
-        f"mean utility {estimate:.3f}, in [{lower:.3f}, {upper:.3f}]"
+        f"mean utility {estimate:.3f}, in [{rounded_down(lower, 3)}, {rounded_up(upper, 3)}]"
         for group, members, estimate, lower, upper in zip(
             effect.groups,
             effect.members,

@@ -191,7 +191,7 @@ def _dominance_chart(story: Story, found: Dominance) -> Chart:
     certain, estimate = found.certified[0, rivals], found.loss[0, rivals]
     tips = [
         f"{printable(story.names[int(found.config[rival])])}\n"
-        f"largest loss about {found.loss[0, rival]:.3f}, for certain at most {found.certified[0, rival]:.3f}"
+        f"largest loss about {found.loss[0, rival]:.3f}, for certain at most {_up(found, rival)}"
         for rival in rivals.tolist()
     ]
     ticks = [(float(place), printable(story.names[int(found.config[place + 1])])) for place in range(len(rivals))]
@@ -203,3 +203,7 @@ def _dominance_chart(story: Story, found: Dominance) -> Chart:
         height=84.0 + 20.0 * len(rivals),
         name="dominance",
     )
+
+
+def _up(found: Dominance, rival: int) -> str:
+    return rounded_up(float(found.certified[0, rival]), 3)
