@@ -19,6 +19,9 @@ from captime.report.campaign_view import campaign_view
 from captime.report.campaigned import account_of_campaign
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import curve_of, draw_epsilon
+from captime.report.page.html import report_page, write_report
+from captime.report.story import read_story
+from captime.report.views import figures_of
 from captime.scenario import load_scenario
 from captime.skeptic import audit
 
@@ -97,8 +100,12 @@ def demo_command(
     )
     note = f"kissat, {result.question.utility}, delta = {result.question.delta:g}"
     draw_epsilon({"race": curve_of(result.outcome.trace)}, picture, note, [epsilon])
-    console.print(f"\nScenario: {path}   every run: {result.ledger}   picture: {picture}")
-    console.print(f"Next: captime run {path} --epsilon 0.05   captime status {result.ledger}   captime init")
+    page = out / "report.html"
+    story = read_story(result.ledger)
+    write_report(report_page(story, figures_of(story)), page)
+    console.print(f"\nScenario: {path}   every run: {result.ledger}")
+    console.print(f"To look at: {page}   {picture}")
+    console.print(f"Next: captime run {path} --epsilon 0.05   captime dashboard {result.ledger}   captime init")
 
 
 def _run(path: Path) -> CampaignResult:

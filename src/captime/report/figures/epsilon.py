@@ -62,11 +62,11 @@ def _draw(axes: Any, curves: Mapping[str, Curve], note: str, goals: Sequence[flo
         axes.axhline(goal, color="#8A8A8A", linewidth=0.9, linestyle=":", zorder=1)
         axes.annotate(
             f"asked for: {goal:g}",
-            (1.0, goal),
+            (0.0, goal),
             xycoords=("axes fraction", "data"),
-            xytext=(-3, 3),
+            xytext=(6, 3),
             textcoords="offset points",
-            ha="right",
+            ha="left",
             fontsize=8.5,
             color="#5A5A5A",
         )
