@@ -14,6 +14,7 @@ from captime.bounds.wealth_table import bins_above, bins_below
 from captime.certificate import Certificate
 from captime.plans.random_captimes import RandomCaptimes
 from captime.procedures.duels import Duels
+from captime.procedures.race import Race
 from captime.procedures.scoreboard import Scoreboard
 from captime.tally import Tally
 from captime.utilities import parse_utility
@@ -253,3 +254,13 @@ class FinishedRunsOnly(WatchedRace):
             return super()._take_in(tally, config)
         finally:
             tally.samples = honest
+
+
+class StragglersAreLeftOut(Race):
+    """What of the warm start is still under way when the race begins is not counted, then or later."""
+
+    def _begin(self, ranking: IntArray) -> None:
+        super()._begin(ranking)
+        self._board._awaited.clear()
+        self._pilot_end[:] = 0
+        self._known[:] = self._start or 0

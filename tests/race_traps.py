@@ -11,6 +11,8 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.plans.random_captimes import RandomCaptimes
+from captime.procedures.scoreboard import Scoreboard
+from captime.procedures.scout import Scout
 from captime.utilities import Utility, parse_utility
 from race_harness import DELTA, NODES, log_evidence, lower_wrong, paired_wrong, plan_for, scores, upper_wrong
 
@@ -175,7 +177,8 @@ def boost_after_the_draw(rng: np.random.Generator, repetitions: int) -> Verdicts
 def best_looking_boost(rng: np.random.Generator, repetitions: int) -> Verdicts:
     """The pilot is scored again under seven values of B, and the lowest upper bound is kept."""
     worths, chance = (0.9, 0.4, 0.15, 0.05), (0.1, 0.2, 0.3, 0.4)
-    runtimes, truth = drawn(rng, repetitions * 150, worths, chance), float(np.dot(worths, chance))
+    # Long pilots: the longer the stream, the less do scores under different values of B have to do with each other.
+    runtimes, truth = drawn(rng, repetitions * 600, worths, chance), float(np.dot(worths, chance))
     boosts = (1.0, 1.5, 2.0, 3.0, 5.0, 9.0, 20.0)
     wrong = [upper_wrong(scores(plan_for(U60, boost=b), runtimes, repetitions)[1], truth) for b in boosts]
     return np.logical_or.reduce(wrong), wrong[0]
@@ -197,3 +200,35 @@ def ranked_on_the_same(rng: np.random.Generator, repetitions: int) -> Verdicts:
         level = DELTA / ((rank + 1.0) * (rank + 2.0))
         verdicts.append(np.logical_or.reduce([lower_wrong(score[k], 0.5, level[k]) for k in range(40)]))
     return verdicts[0], verdicts[1]
+
+
+def ranked_by_the_fast(rng: np.random.Generator, repetitions: int) -> Verdicts:
+    """A prior from what had come back after 20 s; lower bounds on the same positions, and, honestly, on later ones."""
+    seen = [answers_at(rng, repetitions, 200) for _ in range(40)]
+    heard = np.array([(low * (ended < 20.0))[:, :100].sum(axis=1) for low, ended, _ in seen])
+    rank = np.argsort(np.argsort(-heard, axis=0, kind="stable"), axis=0)
+    level = DELTA / ((rank + 1.0) * (rank + 2.0))
+    verdicts = [
+        np.logical_or.reduce([lower_wrong(low[:, part], truth, level[k]) for k, (low, _, truth) in enumerate(seen)])
+        for part in (slice(0, 100), slice(100, 200))
+    ]
+    return verdicts[0], verdicts[1]
+
+
+def champion_judged_on_its_choice(rng: np.random.Generator, repetitions: int) -> Verdicts:
+    """A scout's champion whose bound counts the positions on which it was chosen, and the scout as it is.
+
+    At a level of 0.2 instead of the scout's own small share, so that something can be seen.
+    """
+    faulty, honest = np.zeros(repetitions, dtype=np.bool_), np.zeros(repetitions, dtype=np.bool_)
+    board = Scoreboard(1, 1.0)
+    for k in range(repetitions):
+        score = zero_one(rng, 8, 60)
+        for verdict, again in ((faulty, True), (honest, False)):
+            scout = Scout(8, 1.0, -math.log(DELTA), 10_000, board)
+            while scout.champion is None:
+                scout.choose(score[:, : scout.wanted[1]].sum(axis=1))
+            for place in range(0 if again else scout.start, 60, 4):
+                scout.add(score[scout.champion, place : place + 4])
+            verdict[k] = scout.lower > 0.5
+    return faulty, honest
