@@ -34,7 +34,7 @@ def test_the_window_tells_what_the_report_tells() -> None:
     np.testing.assert_allclose(window.scores.lower, story.scores.lower)
     np.testing.assert_allclose(window.scores.estimate, story.scores.estimate)
     state = state_of(window, 600.0)
-    assert json.loads(json.dumps(state))["state"] == "stopped"
+    assert json.loads(json.dumps(state))["state"] == "closed"
     figures = state["figures"]
     assert isinstance(figures, list)
     assert [figure["name"] for figure in figures] == ["epsilon", "intervals"]

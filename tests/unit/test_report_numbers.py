@@ -11,7 +11,7 @@ from captime.evidence import Evidence
 from captime.ledger import LedgerReader
 from captime.live import walk_again
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
-from captime.report.numbers.certified import certified, thinned
+from captime.report.numbers.certified import certified, epsilon_at, thinned
 from captime.report.numbers.distributions import band, distributions, product_limit
 from captime.report.numbers.duel import duel
 from captime.report.numbers.heat import heat
@@ -129,7 +129,7 @@ def test_the_staircase_is_the_ledgers_certificates(story: Story) -> None:
     assert steps.seconds.tolist() == [row.cpu_seconds for row in rows]
     assert steps.epsilon.tolist() == [row.certificate.epsilon for row in rows]
     assert steps.candidates.tolist() == [row.candidates for row in rows]
-    assert steps.epsilon_at(np.array([rows[-1].cpu_seconds, 0.0])).tolist() == [rows[-1].certificate.epsilon, 1.0]
+    assert epsilon_at(steps, np.array([rows[-1].cpu_seconds, 0.0])).tolist() == [rows[-1].certificate.epsilon, 1.0]
     many = np.linspace(1.0, 1e6, 100_000)
     places = thinned(many, 500)
     assert len(places) <= 500

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from captime.cli.recorded import account_of_ledger
 from captime.ledger import Certified, LedgerReader
-from captime.ledger.ownership import boot_id
+from captime.report.ledger_words import liveness
 from captime.report.machine import certificate_json
 from captime.report.pace import Pace
 from captime.report.words import cpu_time, printable, rounded_down, rounded_up, statement
@@ -51,7 +51,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
     return {
         "ledger": str(reader.path),
         "campaign": reader.campaign_id,
-        "state": _state(reader),
+        "state": liveness(in_use=reader.in_use, owner=reader.owner),
         "owner": None if reader.owner is None else str(reader.owner),
         "goal": _goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
@@ -82,16 +82,6 @@ def _sums(counts: dict[tuple[Status, Verdict | None], tuple[int, float]]) -> tup
         told = status.value if verdict is None else verdict.value
         verdicts[told] = verdicts.get(told, 0) + count
     return statuses, verdicts
-
-
-def _state(reader: LedgerReader) -> str:
-    """`running`, `closed`, `interrupted` (its process is gone), or `elsewhere` (another machine, nobody can tell)."""
-    owner = reader.owner
-    if not reader.in_use or owner is None:
-        return "closed"
-    if owner.boot != boot_id():
-        return "elsewhere"
-    return "running" if owner.alive() else "interrupted"
 
 
 def _goal(reader: LedgerReader) -> float | None:

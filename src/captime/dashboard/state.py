@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from captime.dashboard.window import Window
-from captime.ledger.ownership import boot_id
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
-from captime.report.ledger_words import account_of_story, note_words
+from captime.report.ledger_words import account_of_story, liveness, note_words
 from captime.report.pace import Pace, rounded
 from captime.report.scoring import utility_of
 from captime.report.story import Progress, Story, in_race, progress_of, settings_of
@@ -36,7 +35,7 @@ def state_of(window: Window, width: float) -> dict[str, object]:
     goal = story.goal
     return {
         "title": visible(window.path.name),
-        "state": _state(window),
+        "state": liveness(in_use=window.in_use, owner=window.owner),
         "reading": round(window.caught_up, 3),
         "statement": _statement(story),
         "tiles": _tiles(window, goal),
@@ -89,16 +88,6 @@ def _statement(story: Story) -> str:
     return "Nothing is certified yet." if account is None else visible(statement(account))
 
 
-def _state(window: Window) -> str:
-    """`running`, `stopped`, `interrupted` or `elsewhere`."""
-    owner = window.owner
-    if not window.in_use or owner is None:
-        return "stopped"
-    if owner.boot != boot_id():
-        return "elsewhere"
-    return "running" if owner.alive() else "interrupted"
-
-
 def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
     held = window.certified[-1] if window.certified else None
     runs = 0 if window.runs is None else int(window.runs.attempts.sum())
@@ -123,7 +112,7 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
 
 
 def _pace(window: Window, goal: float) -> str:
-    if _state(window) != "running":
+    if liveness(in_use=window.in_use, owner=window.owner) != "running":
         return ""
     pace = Pace(goal)
     for certified in window.certified:

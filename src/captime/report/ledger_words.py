@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from captime.ledger.ownership import Owner, boot_id
 from captime.report.account import Account
 from captime.report.campaigned import STOPPED
 from captime.report.known_runs import KINDS, OPEN, verdict_words
@@ -62,6 +63,15 @@ def account_of_story(story: Story) -> Account | None:
         stopped=stopped_words(story),
         rests_on=[assumption.words for assumption in assumptions(story)],
     )
+
+
+def liveness(*, in_use: bool, owner: Owner | None) -> str:
+    """`running`, `closed`, `interrupted` (its process is gone), or `elsewhere` (another machine, nobody can tell)."""
+    if not in_use or owner is None:
+        return "closed"
+    if owner.boot != boot_id():
+        return "elsewhere"
+    return "running" if owner.alive() else "interrupted"
 
 
 def stopped_words(story: Story) -> str:

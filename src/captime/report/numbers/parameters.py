@@ -32,7 +32,6 @@ class Effect:
         lower: Mean lower bound of each group.
         upper: Mean upper bound.
         estimate: Mean estimate.
-        spread: Largest minus smallest group estimate: how much the parameter seems to matter.
     """
 
     name: str
@@ -42,6 +41,11 @@ class Effect:
     lower: FloatArray
     upper: FloatArray
     estimate: FloatArray
+
+    def rows(self) -> list[tuple[str, int, float, float, float]]:
+        """Group, how many configurations, mean estimate, mean lower bound, mean upper bound; one row per group."""
+        ends = (self.estimate.tolist(), self.lower.tolist(), self.upper.tolist())
+        return list(zip(self.groups, map(len, self.members), *ends, strict=True))
 
     @property
     def spread(self) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Rule
-from captime.report.numbers.certified import Certified, certified
-from captime.report.story import Story
+from captime.report.numbers.certified import certified, epsilon_at
+from captime.report.story import Progress, Story
 from captime.report.views.view import Table, View, as_numbers
 from captime.report.words import printable
 from captime.utilities.durations import duration_text
@@ -58,19 +58,19 @@ def epsilon_view(stories: Sequence[Story]) -> View | None:
     return View("epsilon", "How sure, when?", _CAPTION, [chart], table, numbers=numbers)
 
 
-def _dictionary(steps: Certified) -> dict[str, object]:
+def _dictionary(steps: Progress) -> dict[str, object]:
     found = as_numbers(steps)
     return found if isinstance(found, dict) else {}
 
 
-def _start(steps: Certified) -> float:
+def _start(steps: Progress) -> float:
     """Where the axis begins: before the first certificate that says something, but not at the dawn of time."""
     told = steps.seconds[steps.epsilon < 1.0]
     last = float(steps.seconds[-1])
     return max(float(told[0] if len(told) else last) / 3.0, last * 1e-4, 1e-6)
 
 
-def _staircase(story: Story, steps: Certified, color: str, *, several: bool) -> list[Mark]:
+def _staircase(story: Story, steps: Progress, color: str, *, several: bool) -> list[Mark]:
     seconds = np.maximum(steps.seconds, _start(steps))
     label = story.label if several else "epsilon"
     tips = [
@@ -91,7 +91,7 @@ def _staircase(story: Story, steps: Certified, color: str, *, several: bool) -> 
         shown = list(steps.out)[:: -(-len(steps.out) // _MOST_MARKS)]
         at: FloatArray = np.array([max(moment, _start(steps)) for moment, _ in shown])
         words = [f"{_some(story, who)} out after {duration_text(moment)}" for moment, who in shown]
-        height = steps.epsilon_at(np.array([moment for moment, _ in shown]))
+        height = epsilon_at(steps, np.array([moment for moment, _ in shown]))
         marks.append(Points(at, height, color, "" if several else "left the race", "up", 3.2, words))
     return marks
 

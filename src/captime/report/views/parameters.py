@@ -26,16 +26,9 @@ def parameters_view(story: Story) -> View | None:
     high = max(float(effect.upper.max()) for effect in found)
     charts = [_effect(effect, low, high) for effect in found]
     rows = [
-        (effect.name, group, len(members), estimate, lower, upper)
+        (effect.name, group, members, estimate, lower, upper)
         for effect in found
-        for group, members, estimate, lower, upper in zip(
-            effect.groups,
-            effect.members,
-            effect.estimate.tolist(),
-            effect.lower.tolist(),
-            effect.upper.tolist(),
-            strict=True,
-        )
+        for group, members, estimate, lower, upper in effect.rows()
     ]
     caption = (
         "Average utility of the configurations that share a value; the strongest parameter first. The bars hold all at "
@@ -50,16 +43,9 @@ def parameters_view(story: Story) -> View | None:
 def _effect(effect: Effect, low: float, high: float) -> Chart:
     at = np.arange(len(effect.groups), dtype=np.float64)
     tips = [
-        f"{effect.name} {group}: {len(members)} configurations\n"
+        f"{effect.name} {group}: {members} configurations\n"
         f"mean utility {estimate:.3f}, in [{rounded_down(lower, 3)}, {rounded_up(upper, 3)}]"
-        for group, members, estimate, lower, upper in zip(
-            effect.groups,
-            effect.members,
-            effect.estimate.tolist(),
-            effect.lower.tolist(),
-            effect.upper.tolist(),
-            strict=True,
-        )
+        for group, members, estimate, lower, upper in effect.rows()
     ]
     ticks = [(float(place), printable(group)) for place, group in enumerate(effect.groups)]
     return Chart(
