@@ -22,7 +22,7 @@ CERTIFIED = "certified epsilon"
 # Who promises what; each is a panel of the picture, with the race in all of them.
 UTILITY, RUNTIME, NOTHING = "guarantee on utility", "guarantee on mean runtime", "no guarantee"
 # How much longer than the race's certificate for epsilon 0.1 everybody may go on, and where the curves begin.
-PATIENCE, BEGIN, POINTS = 10.0, 1e-3, 33
+PATIENCE, BEGIN, POINTS = 100.0, 1e-4, 41
 # Keeps the order of configurations apart from everything else that is derived from the same seed.
 _RENUMBER_KEY = 0x67617073
 

@@ -1,0 +1,87 @@
+"""A table as a target for configurators: settings in, cost out, every second counted on captime's own bench.
+
+The configurators choose settings; the table has only some combinations. A choice stands for the configuration of the
+table that differs from it in the fewest settings. Cost is 1 - u(min(t, captime)), to be minimised.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from captime.experiments.rows import Row
+from captime.experiments.setting import Setting
+from captime.procedures.baselines import Bench
+from captime.procedures.baselines.settings import settings_of
+from captime.sources.sampling import stream_of
+from captime.utilities import parse_utility
+
+
+class BudgetSpent(Exception):  # noqa: N818 (an end, not an error)
+    """The CPU time that the configurator may spend is spent."""
+
+
+@dataclass
+class TableTarget:
+    """What a configurator optimises, and the story of its incumbents.
+
+    Args:
+        setting: Table, utility's scale and sampling.
+        seed: Of the stream of instances.
+        budget: CPU seconds of runs.
+    """
+
+    setting: Setting
+    seed: int
+    budget: float
+    incumbents: list[tuple[float, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        table = self.setting.table
+        stream = stream_of("replace", table.groups, self.seed)
+        utility = parse_utility(self.setting.log_laplace)
+        self.captime = min(float(utility.inverse(np.array(0.1))), table.limit)
+        self.bench = Bench(
+            lambda config, first, last: table.seconds[config].take(stream.rows(first, last)),
+            table.n_configs,
+            utility,
+            longest=table.limit,
+            length=None,
+            rng=np.random.default_rng(self.seed),
+            names=table.configs,
+        )
+        self._settings = [settings_of(name) for name in table.configs]
+        # What the first configuration says in full or by silence: a setting that a name lacks has its default value.
+        self.values = {
+            key: sorted({each.get(key, "default") for each in self._settings})
+            for key in sorted({key for each in self._settings for key in each})
+        }
+
+    def nearest(self, chosen: Mapping[str, object]) -> int:
+        """The configuration of the table that differs in the fewest settings; the first of several."""
+        apart = [
+            sum(str(value) != each.get(key, "default") for key, value in chosen.items()) for each in self._settings
+        ]
+        return int(np.argmin(apart))
+
+    def cost(self, config: int, position: int) -> float:
+        """Make a run, pay for it."""
+        if self.bench.spent >= self.budget:
+            raise BudgetSpent
+        return 1.0 - float(self.bench.utilities(config, position, position + 1, self.captime)[0])
+
+    def recommends(self, config: int) -> None:
+        """The configurator's incumbent is this one now."""
+        if not self.incumbents or self.incumbents[-1][1] != config:
+            self.incumbents.append((self.bench.spent, config))
+
+    def rows(self, label: str, panel: str, moments: list[float]) -> list[Row]:
+        """The relative gap of the incumbent at these moments, as the experiment `gap` writes it."""
+        truth = self.setting.truth(self.setting.log_laplace)
+        lost = 1.0 - truth / truth.max()
+        found = []
+        for moment in moments:
+            known = [config for spent, config in self.incumbents if spent <= moment]
+            found.append(Row(panel, label, self.seed, moment, float(lost[known[-1]]) if known else math.nan))
+        return found
