@@ -142,8 +142,12 @@ class Race(Claims):
         mean, goal = self._board.means(), max(self.problem.epsilon, 0.5 * float(epsilon.max()))
         missing = runs_missing(epsilon, mean - mean[self.leader], self._board.sure, goal)
         return agenda.for_challengers(
-            self.leader, Rivals(rivals, epsilon[rivals], missing[rivals], open_runs[rivals]), slots
+            self.leader, Rivals(rivals, self._urgency(epsilon)[rivals], missing[rivals], open_runs[rivals]), slots
         )
+
+    def _urgency(self, epsilon: FloatArray) -> FloatArray:
+        """Whoever holds epsilon up comes first: so the certificate gets better all the time, whatever the goal."""
+        return epsilon
 
     def _leader_pays(self, rivals: int) -> bool:
         """Whether a second spent on the leader narrows the rest more than one spent on a challenger."""
