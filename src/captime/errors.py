@@ -52,6 +52,10 @@ class StorageTrouble(LedgerError):  # noqa: N818 (what is so, not what went wron
     """The disk is full, read-only or locked; nothing false was written, and the campaign can go on later."""
 
 
+class LedgerLocked(StorageTrouble):
+    """Another process keeps the file locked for longer than one waits at a time; the same call may be made again."""
+
+
 class ReplayDiverged(CaptimeError):  # noqa: N818 (a fact about us, not a kind of error)
     """Replaying a ledger led to other decisions than those on record. Our fault: please report it."""
 

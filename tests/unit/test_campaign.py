@@ -1,5 +1,7 @@
 """Campaigns: written down before anybody acts, gone on with after any end; the same answer for the same outcomes."""
 
+import sqlite3
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +11,8 @@ import pytest
 
 from campaign_stand_ins import PulledThePlug, folder, ledger_in, question_on, small_table, virtual_slots
 from captime.campaign import CampaignResult, Manner, StopRules, measure, run_campaign, table_of
-from captime.errors import ScenarioDiffers, ScenarioError
+from captime.campaign.journal import patiently
+from captime.errors import LedgerLocked, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader, Observed, Started
@@ -202,3 +205,37 @@ def test_measuring_gives_the_table_back(folder: Path, cut: int | None) -> None:
     np.testing.assert_array_equal(found.seconds, np.minimum(TABLE.seconds[:, :12], captime))
     frame = result.runs()
     assert set(frame["verdict"]) | set(frame["status"])
+
+
+def test_a_ledger_that_is_locked_for_a_while_is_waited_for() -> None:
+    """F14: tried again until somebody lets go; given up when patience ends."""
+    tries = []
+
+    def write() -> None:
+        tries.append(1)
+        if len(tries) < 4:
+            raise LedgerLocked("somebody is reading with a pen in hand")
+
+    patiently(write)
+    assert len(tries) == 4
+    tries.clear()
+    with pytest.raises(LedgerLocked):
+        patiently(write, patience=0.0)
+    assert len(tries) == 1
+
+
+@pytest.mark.fault
+def test_a_lock_of_some_seconds_costs_nothing_but_time(folder: Path) -> None:
+    """F14: another process holds the file for longer than SQLite waits; no run is lost and nothing ends."""
+    path = ledger_in(folder)
+    held: list[sqlite3.Connection] = []
+
+    def lock_once(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
+        if not held:
+            held.append(sqlite3.connect(path, check_same_thread=False, isolation_level=None))
+            held[0].execute("BEGIN IMMEDIATE")
+            threading.Timer(12.0, held[0].close).start()
+
+    result = run(path, 2, observer=lock_once)
+    assert result.outcome.stopped == "epsilon"
+    assert result.certificate == run(ledger_in(folder, "whole"), 2).certificate

@@ -1,7 +1,9 @@
 """The ledger as the journal of the live loop: what happens is on disk before anybody acts on it."""
 
+import time
 from collections.abc import Callable, Sequence
 
+from captime.errors import LedgerLocked
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import SampleRow
@@ -10,11 +12,32 @@ from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import InstanceStream
 from captime.targets import Targets
 
+# [F14] How long somebody else may keep the file locked before a campaign gives up; outcomes wait in memory until then.
+_PATIENCE = 300.0
+
 Reader = Callable[[Sequence[RunOutcome]], None]
 
 
 def _nothing() -> None:
     """Nobody has anything to write down."""
+
+
+def patiently(write: Callable[[], None], patience: float = _PATIENCE) -> None:
+    """Write, and try again while somebody else keeps the file locked; nothing is started or decided meanwhile.
+
+    Args:
+        write: May be called again after it was refused for a lock.
+        patience: For so many seconds.
+    """
+    until = time.monotonic() + patience
+    while True:
+        try:
+            write()
+        except LedgerLocked:
+            if time.monotonic() >= until:
+                raise
+        else:
+            return
 
 
 class LedgerJournal:
@@ -52,12 +75,13 @@ class LedgerJournal:
         """See the protocol. The instances and seeds of new positions are registered with them."""
         self._before_start()
         positions = {request.instance for request in requests}
-        self._ledger.started(requests, {position: sample_at(self._stream, position) for position in positions})
+        samples = {position: sample_at(self._stream, position) for position in positions}
+        patiently(lambda: self._ledger.started(requests, samples))
         reached("announced")
 
     def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
         """See the protocol."""
-        self._ledger.observed(outcomes, seen)
+        patiently(lambda: self._ledger.observed(outcomes, seen))
         reached("acknowledged")
         for reader in self._readers:
             reader(outcomes)

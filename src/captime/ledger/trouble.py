@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from captime.errors import InvariantViolated, LedgerDamaged, LedgerError, StorageTrouble
+from captime.errors import InvariantViolated, LedgerDamaged, LedgerError, LedgerLocked, StorageTrouble
 
 _STORAGE = {
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -21,6 +21,7 @@ _STORAGE = {
     sqlite3.SQLITE_INTERRUPT: "it took longer than was allowed",
     sqlite3.SQLITE_NOLFS: "it is too large for this file system",
 }
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_ERROR}
 
 
@@ -31,7 +32,8 @@ def translated(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | In
     code = None if extended is None else extended & 0xFF
     where = f"ledger {path}: while {doing}"
     if code in _STORAGE:
-        return StorageTrouble(
+        kind = LedgerLocked if code in _LOCKED else StorageTrouble
+        return kind(
             f"{where}, {_STORAGE[code]} ({error}). Nothing false was written; make room or let go of the file, then "
             "run the same command again"
         )
