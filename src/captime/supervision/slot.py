@@ -111,6 +111,9 @@ def main(arguments: list[str]) -> None:
     place = json.loads(description)
     if place["isolation"] != "posix":
         become_subreaper()
+    if place["core"] is not None:
+        # A process begins where its parent is; and whatever we do ourselves disturbs nobody else's run.
+        os.sched_setaffinity(0, {place["core"]})
     group = place.pop("group")
     slot = Slot(Channel(connection), Place(**place, group=None if group is None else Path(group)))
     # Whatever exists now lives as long as we do: the collector need not look at it, nor copy its pages after a fork.
