@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from captime.arrays import FloatArray
 from captime.report.charts.chart import Axis, Chart, Line, Mark, Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED
-from captime.report.numbers.spending import Captimes, captimes, spending
+from captime.report.numbers.spending import Captimes, Spending, captimes, spending
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
 from captime.report.words import cpu_time, printable
@@ -18,34 +19,7 @@ def spending_view(story: Story) -> View | None:
     paid, scores = spending(story), story.scores
     if paid is None or scores is None or not paid.seconds.any():
         return None
-    ran = np.flatnonzero(paid.seconds > 0.0)
-    x = np.nan_to_num(scores.estimate, nan=0.0)
-    size = 3.0 + 7.0 * np.sqrt(paid.runs / max(1, int(paid.runs.max())))
-    marks: list[Mark] = []
-    groups = (
-        ("out of the race", "faint", [c for c in ran.tolist() if c not in story.in_race and c != story.leader]),
-        ("in the race", "c0", [c for c in ran.tolist() if c in story.in_race and c != story.leader]),
-        ("recommended", "c1", [story.leader] if paid.seconds[story.leader] > 0.0 else []),
-    )
-    for label, color, who in groups:
-        # Marks of about the same size are drawn together.
-        for number, step in enumerate(sorted({round(float(size[each])) for each in who})):
-            same = [each for each in who if round(float(size[each])) == step]
-            tips = [
-                f"{printable(story.names[each])}\n{cpu_time(float(paid.seconds[each]))}, "
-                f"{int(paid.runs[each]):,} runs, utility about {x[each]:.3f}"
-                for each in same
-            ]
-            shown = "" if number else label
-            marks.append(Points(x[same], paid.seconds[same], color, shown, "circle", float(step), tips))
-    low, high = float(paid.seconds[ran].min()), float(paid.seconds[ran].max())
-    chart = Chart(
-        "CPU time per configuration",
-        Axis("estimated utility", max(0.0, float(x[ran].min()) - 0.05), min(1.0, float(x[ran].max()) + 0.05)),
-        Axis("CPU time (logarithmic)", low / 1.5, max(high * 1.5, low * 4.0), "time"),
-        marks,
-        name="spending",
-    )
+    chart = _by_utility(story, paid, np.nan_to_num(scores.estimate, nan=0.0))
     whole = float(paid.seconds.sum())
     share = float(paid.seconds[story.leader]) / whole
     caption = (
@@ -65,6 +39,38 @@ def spending_view(story: Story) -> View | None:
     ]
     table = Table(("configuration", "cpu_seconds", "runs", "executions", "answered", "cut", "failed"), rows)
     return View("spending", "Where did the time go?", caption, [chart], table, numbers={"spending": as_numbers(paid)})
+
+
+def _by_utility(story: Story, paid: Spending, utility: FloatArray) -> Chart:
+    ran = np.flatnonzero(paid.seconds > 0.0)
+    size = 3.0 + 7.0 * np.sqrt(paid.runs / max(1, int(paid.runs.max())))
+    others = [config for config in ran.tolist() if config != story.leader]
+    groups = (
+        ("out of the race", "faint", [config for config in others if config not in story.in_race]),
+        ("in the race", "c0", [config for config in others if config in story.in_race]),
+        ("recommended", "c1", [story.leader] if paid.seconds[story.leader] > 0.0 else []),
+    )
+    marks: list[Mark] = []
+    for label, color, who in groups:
+        # Marks of about the same size are drawn together.
+        for number, step in enumerate(sorted({round(float(size[each])) for each in who})):
+            same = [each for each in who if round(float(size[each])) == step]
+            tips = [
+                f"{printable(story.names[each])}\n{cpu_time(float(paid.seconds[each]))}, "
+                f"{int(paid.runs[each]):,} runs, utility about {utility[each]:.3f}"
+                for each in same
+            ]
+            shown = "" if number else label
+            marks.append(Points(utility[same], paid.seconds[same], color, shown, "circle", float(step), tips))
+    least, most = float(utility[ran].min()), float(utility[ran].max())
+    low, high = float(paid.seconds[ran].min()), float(paid.seconds[ran].max())
+    return Chart(
+        "CPU time per configuration",
+        Axis("estimated utility", max(0.0, least - 0.05), min(1.0, most + 0.05)),
+        Axis("CPU time (logarithmic)", low / 1.5, max(high * 1.5, low * 4.0), "time"),
+        marks,
+        name="spending",
+    )
 
 
 def captimes_view(story: Story) -> View | None:

@@ -1,0 +1,56 @@
+"""Where a chart's own area lies in its picture, and where values, ticks and the legend go."""
+
+from captime.report.charts.chart import Chart, Mark
+from captime.report.charts.nodes import Node, element
+from captime.report.charts.scales import Scale, ticks
+
+# Average width of a character of the page's font at 12 pixels; only used to leave enough room.
+_CHARACTER = 6.9
+LINE_HEIGHT = 17.0
+_LONGEST_LABEL = 30
+_INDENT = 40.0
+
+
+class Frame:
+    """Where the chart's own area lies in the picture, and where values go in it.
+
+    Args:
+        chart: The chart.
+        width: Of the picture, in pixels.
+    """
+
+    def __init__(self, chart: Chart, width: float) -> None:
+        self.chart = chart
+        self.legend = _laid_out(chart, width)
+        self.y_ticks = ticks(chart.y, chart.height)
+        longest = max((len(cut(label)) for _, label in self.y_ticks), default=0)
+        self.left = min(24.0 + _CHARACTER * longest, 0.45 * width) + (14.0 if chart.y.label else 0.0)
+        self.right = width - 14.0
+        self.top = 8.0 + LINE_HEIGHT * (1 + max((row for _, _, _, row in self.legend), default=-1))
+        self.bottom = self.top + chart.height - 60.0
+        self.width, self.height = width, self.bottom + 46.0
+        self.x = Scale(chart.x, self.left, self.right)
+        self.y = Scale(chart.y, self.bottom, self.top)
+        self.x_ticks = ticks(chart.x, self.right - self.left)
+
+
+def _laid_out(chart: Chart, width: float) -> list[tuple[Mark, str, float, int]]:
+    """Where each entry of the legend goes: its left edge, and its line."""
+    placed, at, row = [], _INDENT, 0
+    for mark, label in chart.legend():
+        needed = 36.0 + _CHARACTER * len(cut(label))
+        if at > _INDENT and at + needed > width - 10.0:
+            at, row = _INDENT, row + 1
+        placed.append((mark, label, at, row))
+        at += needed
+    return placed
+
+
+def words(text: str, x: float, y: float, anchor: str, kind: str) -> Node:
+    """A text at a place; `kind` is its class."""
+    return element("text", text, x=x, y=y, text_anchor=anchor, class_=kind)
+
+
+def cut(label: str) -> str:
+    """A label that fits beside an axis."""
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
