@@ -35,7 +35,6 @@ _SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "10s",
-    "distributed.admin.event-loop": "",
 }
 
 

@@ -109,6 +109,7 @@ class Link:
     def __init__(self, client: Any, topic: str) -> None:
         self._client = client
         self._topic = topic
+        self._address = str(client.scheduler.address) if client.scheduler is not None else "?"
         self._inbox: deque[News] = deque()
         self._heard, self._bell = socket.socketpair()
         self._heard.setblocking(False)
@@ -246,7 +247,7 @@ class Link:
                 with suppress(OSError, asyncio.TimeoutError):
                     self._say(Workers(dict(await client.scheduler.ncores())))
             elif client.status in ("closing", "closed"):
-                self._say(Gone(f"the connection to the scheduler at {client.scheduler.address} was lost"))
+                self._say(Gone(f"the connection to the scheduler at {self._address} was lost"))
                 return
             elif not cut:
                 cut = True
