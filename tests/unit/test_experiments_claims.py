@@ -21,6 +21,8 @@ from captime.experiments.setting import first_time
 from captime.sources.formats import write_npz
 from captime.sources.synthetic import synthetic_table
 
+SOLVERS = str(Path(__file__).parents[2] / "examples" / "solvers.csv")
+
 
 @pytest.fixture(scope="module")
 def heavy() -> Setting:
@@ -188,6 +190,7 @@ def test_the_moment_an_epsilon_was_certified_is_the_first_one() -> None:
     [
         (["experiment", "figure-9"], "there is no experiment 'figure-9'"),
         (["experiment", "figure-1", "--data", "nowhere"], "no such file"),
+        (["experiment", "figure-1", "--data", SOLVERS, "--out", SOLVERS], "cannot be a folder"),
         (["data", "draw"], "no action 'draw'"),
         (["data", "path"], "needs the name of a table"),
         (["data", "path", "nothing"], "no table 'nothing'"),

@@ -76,7 +76,10 @@ def experiment_command(
     )
     kappa = None if scale is None else parse_duration(scale, "--scale")
     setting = Setting(table, kappa, sampling)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ScenarioError(f"--out {out} cannot be a folder ({error.strerror}); choose another place") from error
     base = out / f"{name}-{_safe(table.name)}"
     pictures = [base.with_name(f"{base.name}{suffix}") for suffix in (".pdf", ".png")]
     for picture in pictures:
