@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model dist clean
+.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model experiments measure-minisat-fuzz measure-highs-auction measure-highs-cascade dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,18 @@ bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what th
 
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py
+
+experiments: $(VENV)/stamp  ## every figure and number of the experiments from the shipped tables
+	$(BIN)/python experiments/run_all.py
+
+measure-minisat-fuzz: $(VENV)/stamp  ## measure that table (idle machine; needs Debian's minisat)
+	$(BIN)/python experiments/measure/measure.py minisat-fuzz
+
+measure-highs-auction: $(VENV)/stamp  ## measure that table (idle machine; needs the wheel highsbox)
+	$(BIN)/python experiments/measure/measure.py highs-auction
+
+measure-highs-cascade: $(VENV)/stamp  ## measure that table (idle machine; needs the wheel highsbox)
+	$(BIN)/python experiments/measure/measure.py highs-cascade
 
 dist: $(VENV)/stamp  ## wheel and sdist
 	$(BIN)/python -m build
