@@ -1,5 +1,7 @@
 """Ledgers whose every row is known: for the numbers behind figures, for pages, and for payloads that must stay text."""
 
+import atexit
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -32,7 +34,9 @@ RACE_CONFIGS = 12
 def shared_memory() -> Path:
     """A folder for ledgers; in memory where that is possible, because every commit waits for the disk."""
     memory = Path("/dev/shm")  # noqa: S108 (a folder of its own is made in it)
-    return Path(mkdtemp(prefix="captime-test-", dir=memory if memory.is_dir() else None))
+    made = Path(mkdtemp(prefix="captime-test-", dir=memory if memory.is_dir() else None))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def raced_question(procedure: str = "race") -> tuple[RuntimeTable, Question]:

@@ -47,7 +47,7 @@ class Scale:
 
 def ticks(axis: Axis, room: float) -> list[tuple[float, str]]:
     """Places and labels; fewer where there is little room, given in pixels."""
-    most = max(2, min(_WIDEST, int(room / 62)))
+    most = max(3, min(_WIDEST, int(room / 62)))
     if axis.ticks is not None:
         low, high = min(axis.low, axis.high), max(axis.low, axis.high)
         return [tick for tick in axis.ticks if low <= tick[0] <= high]

@@ -73,7 +73,7 @@ class Column:
 def parameter_names(story: Story) -> list[str]:
     """Parameters that differ between configurations, in the order in which they are met."""
     names = dict.fromkeys(name for settings in story.settings for name in settings)
-    return [name for name in names if len({_key(settings.get(name)) for settings in story.settings}) > 1]
+    return [name for name in names if len({value_text(settings.get(name)) for settings in story.settings}) > 1]
 
 
 def effects(story: Story) -> list[Effect]:
@@ -103,11 +103,11 @@ def _groups(values: Sequence[object]) -> tuple[list[str], list[IntArray], bool] 
     active = [index for index, value in enumerate(values) if value is not None]
     numbers = [values[index] for index in active]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers)
-    distinct = list(dict.fromkeys(_key(value) for value in numbers))
+    distinct = list(dict.fromkeys(value_text(value) for value in numbers))
     if numeric and len(distinct) > _BINS:
         labels, members = _ranges(np.array(numbers, dtype=np.float64), np.array(active))
     elif len(distinct) <= _MOST_VALUES:
-        by_key = {key: [index for index in active if _key(values[index]) == key] for key in distinct}
+        by_key = {key: [index for index in active if value_text(values[index]) == key] for key in distinct}
         order = sorted(by_key, key=lambda key: float(key) if numeric else distinct.index(key))
         labels, members = order, [np.array(by_key[key]) for key in order]
     else:
@@ -150,9 +150,9 @@ def _scaled(name: str, values: Sequence[object]) -> Column:
 
 
 def _listed(name: str, values: Sequence[object]) -> Column:
-    distinct = list(dict.fromkeys(_key(value) for value in values if value is not None))
+    distinct = list(dict.fromkeys(value_text(value) for value in values if value is not None))
     step = 1.0 / max(1, len(distinct) - 1)
-    place = np.array([math.nan if value is None else distinct.index(_key(value)) * step for value in values])
+    place = np.array([math.nan if value is None else distinct.index(value_text(value)) * step for value in values])
     return Column(name, place, [(index * step, label) for index, label in enumerate(distinct)])
 
 
@@ -161,7 +161,8 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if 1000.0 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
-def _key(value: object) -> str:
+def value_text(value: object) -> str:
+    """A value in words; nothing for none."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -11,6 +11,7 @@ from pathlib import Path
 from captime.report.charts.nodes import Child, Node, Raw, element
 from captime.report.charts.svg import draw
 from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
+from captime.report.numbers.parameters import value_text
 from captime.report.story import Story
 from captime.report.views.view import Cell, Table, View
 from captime.report.words import lines, rounded_down, rounded_up, statement
@@ -95,7 +96,7 @@ def _certificate(story: Story) -> Node:
     )
     settings = story.settings[held.config] if story.settings else {}
     if settings:
-        details.add(_list("Recommended settings", [(name, str(value)) for name, value in settings.items()]))
+        details.add(_list("Recommended settings", [(name, value_text(value)) for name, value in settings.items()]))
     return section.add(details)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.report.charts.chart import Axis, Chart, Label, Line, Mark, Rule, Spans
-from captime.report.numbers.parameters import INACTIVE, Column, Effect, columns, effects
+from captime.report.numbers.parameters import INACTIVE, Column, Effect, columns, effects, value_text
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
@@ -97,7 +97,11 @@ def parallel_view(story: Story) -> View | None:
     )
     names = [axis.name for axis in axes]
     rows = [
-        (story.names[config], float(estimate[config]), *(_shown(story.settings[config].get(name)) for name in names))
+        (
+            story.names[config],
+            float(estimate[config]),
+            *(value_text(story.settings[config].get(name)) for name in names),
+        )
         for config in scores.ranking().tolist()
     ]
     return View(
@@ -107,7 +111,9 @@ def parallel_view(story: Story) -> View | None:
 
 def _polyline(story: Story, axes: list[Column], config: int, color: str, width: float) -> Line:
     y: FloatArray = np.array([axis.place[config] for axis in axes])
-    settings = "\n".join(f"{axis.name} = {_shown(story.settings[config].get(axis.name), INACTIVE)}" for axis in axes)
+    settings = "\n".join(
+        f"{axis.name} = {value_text(story.settings[config].get(axis.name)) or INACTIVE}" for axis in axes
+    )
     estimate = 0.0 if story.scores is None else float(np.nan_to_num(story.scores.estimate[config]))
     tip = f"{printable(story.names[config])}, utility about {estimate:.3f}\n{printable(settings)}"
     x = np.arange(len(axes), dtype=np.float64)
@@ -117,9 +123,3 @@ def _polyline(story: Story, axes: list[Column], config: int, color: str, width: 
 def _tick_labels(place: int, column: Column) -> list[Mark]:
     few = column.ticks if len(column.ticks) <= 8 else [column.ticks[0], column.ticks[-1]]
     return [Label(place + 0.03, at, printable(label)[:18], "start", "text") for at, label in few]
-
-
-def _shown(value: object, missing: str = "") -> str:
-    if value is None:
-        return missing
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
