@@ -29,7 +29,9 @@ def main() -> None:
     arguments.add_argument("--aslib", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "aslib")
     wishes = arguments.parse_args()
     costs: dict[tuple[str, str, float], dict[float, float]] = {}
-    for path in sorted(wishes.aslib.glob(f"*{wishes.only}*")):
+    for path in sorted(wishes.aslib.glob("*")):
+        if wishes.only not in path.name or not (path / "algorithm_runs.arff").exists():
+            continue
         table = read_table(path)
         for text in UTILITIES:
             for epsilon in EPSILONS:

@@ -194,7 +194,8 @@ class Race(Claims):
     def _take_in_race(self, tally: Tally, config: int) -> bool:
         """All that is known of the race's positions; what the warm start left open comes before them."""
         start, first = self._start or 0, int(self._known[config])
-        if first < self._pilot_end[config]:
+        awaited = bool(first < self._pilot_end[config])
+        if awaited:
             self._take_in_pilot(tally, config)
             self._await_pilot(tally, config)
             # While something is open before them, the race's runs are all behind the settled ones.
@@ -206,7 +207,7 @@ class Race(Claims):
             self._known[config] = last
         if tally.n[config] > last:
             self._board.open(config, *tally.samples(config, last, int(tally.n[config])))
-        return True
+        return awaited or last > first or bool(tally.n[config] > last)
 
     def _await_pilot(self, tally: Tally, config: int) -> None:
         """Runs of the warm start that are still open count as what is known of them now."""
