@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model experiments measure-minisat-fuzz measure-highs-auction measure-highs-cascade dist clean
+.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report screenshots experiments measure-minisat-fuzz measure-highs-auction measure-highs-cascade dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,7 +29,7 @@ check: $(VENV)/stamp  ## lint, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs benchmarks examples README.md CONTRIBUTING.md CHANGELOG.md changelog.d
+	$(BIN)/codespell src tests docs benchmarks examples experiments README.md CONTRIBUTING.md CHANGELOG.md changelog.d
 
 unit: $(VENV)/stamp  ## the tests
 	$(BIN)/pytest -n $(WORKERS) -q
@@ -62,6 +62,12 @@ bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what th
 
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py
+
+bench-report: $(VENV)/stamp  ## a report on a million runs: time and size
+	$(BIN)/python benchmarks/report.py
+
+screenshots: $(VENV)/stamp  ## pictures of README and docs, from a demo campaign (needs Chromium)
+	$(BIN)/python docs/screenshots.py
 
 experiments: $(VENV)/stamp  ## every figure and number of the experiments from the shipped tables
 	$(BIN)/python experiments/run_all.py
