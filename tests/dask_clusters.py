@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Cluster:
 
     Args:
         folder: For their files.
+        host: Where the scheduler listens.
 
     Attributes:
         address: Of the scheduler.
@@ -50,18 +51,19 @@ class Cluster:
         workers: The processes of the workers.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = "127.0.0.1") -> None:
         self._folder = folder
+        self._host = host
         with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+            free.bind((host, 0))
             self._port = free.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{self._port}"
+        self.address = f"tcp://{host}:{self._port}"
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._start_scheduler()
 
-    def _start(self, module: str, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, module: str, *words: str, inside: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", f"distributed.cli.{module}", *words],
+            [*inside, sys.executable, "-W", "ignore", "-m", f"distributed.cli.{module}", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -71,7 +73,7 @@ class Cluster:
         )
 
     def _start_scheduler(self) -> subprocess.Popen[bytes]:
-        return self._start("dask_scheduler", "--host", "127.0.0.1", "--port", str(self._port), "--no-dashboard")
+        return self._start("dask_scheduler", "--host", self._host, "--port", str(self._port), "--no-dashboard")
 
     def restart_scheduler(self) -> None:
         """At the same address."""
@@ -83,12 +85,11 @@ class Cluster:
         self.scheduler.kill()
         self.scheduler.wait()
 
-    def add_worker(self, threads: int = 1) -> None:
-        """A worker without anybody who starts it again."""
-        words = (self.address, "--no-nanny", "--no-dashboard", "--nthreads", str(threads), "--host", "127.0.0.1")
-        self.workers.append(
-            self._start("dask_worker", *words, "--memory-limit", "0", "--local-directory", str(self._folder))
-        )
+    def add_worker(self, threads: int = 1, *, host: str = "127.0.0.1", inside: Sequence[str] = ()) -> None:
+        """A worker without anybody who starts it again; started by the command `inside`, if there is one."""
+        words = (self.address, "--no-nanny", "--no-dashboard", "--nthreads", str(threads), "--host", host)
+        more = ("--memory-limit", "0", "--local-directory", str(self._folder))
+        self.workers.append(self._start("dask_worker", *words, *more, inside=inside))
 
     def kill_workers(self) -> None:
         """All of them, without a word."""
@@ -104,9 +105,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 0) -> Iterator[Cluster]:
+def cluster(folder: Path, workers: int = 0, host: str = "127.0.0.1") -> Iterator[Cluster]:
     """A cluster of processes with so many workers."""
-    made = Cluster(folder)
+    made = Cluster(folder, host)
     try:
         for _ in range(workers):
             made.add_worker()
