@@ -37,11 +37,17 @@ class Duels:
         self._common[:] = 0
         self._weighed[:] = 0
 
-    def due(self, board: Scoreboard, leader: int) -> IntArray:
-        """Against whom there is noticeably more evidence than when it was last weighed."""
+    def due(self, board: Scoreboard, leader: int, longest: float = np.inf) -> IntArray:
+        """Against whom there is noticeably more evidence than when it was last weighed.
+
+        Args:
+            board: The scores.
+            leader: Who leads.
+            longest: How many positions the race can have. Whoever has been told to run them all is weighed every time.
+        """
         now = np.minimum(board.sure, board.sure[leader])
         now[leader] = 0
-        due = np.flatnonzero(grown(now, self._weighed))
+        due = np.flatnonzero(grown(now, self._weighed) | ((now > self._weighed) & (board.total >= longest)))
         self._weighed[due] = now[due]
         return due
 

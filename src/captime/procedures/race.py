@@ -230,7 +230,8 @@ class Race(Claims):
 
     def _judge_warm_start(self, means: FloatArray) -> None:
         """Go on to the next rung, or begin the race."""
-        ranking = self._warm.judge(means, self._slots)
+        # Where scouts have been, rungs follow from the scores of earlier positions and from nothing else.
+        ranking = self._warm.judge(means, self._slots if self._warm.positions >= self._scouted else 1)
         if ranking is None:
             self.leader = int(self._warm.alive[0])
         else:

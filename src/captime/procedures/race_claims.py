@@ -116,7 +116,7 @@ class Claims:
 
     def _fight(self) -> None:
         """Duels on positions that leader and challengers have in common since the last time."""
-        fought = self._duels.due(self._board, self.leader)
+        fought = self._duels.due(self._board, self.leader, self._available - (self._start or 0))
         if len(fought):
             level = float(self._log_by_rank(PAIRED, np.array([self.leader]))[0])
             shown = self._duels.margins(self._board, self.leader, fought, level)
