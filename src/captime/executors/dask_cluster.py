@@ -30,6 +30,8 @@ _QUEUES = {
     "oar": "OARCluster",
     "moab": "MoabCluster",
 }
+# What is left of the web page when it is off (a few facts for monitoring) is not for others, and takes any port.
+_NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 _SETTINGS = {
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.allowed-failures": 0,
@@ -91,7 +93,8 @@ def _started(wishes: ClusterWishes) -> Any:
     try:
         if wishes.cluster == "local":
             defaults = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1, "memory_limit": 0}
-            return _make_local(n_workers=wishes.workers, processes=True, **{**defaults, **options})
+            kept = {"scheduler_kwargs": _NO_PAGE, "processes": True}
+            return _make_local(n_workers=wishes.workers, **{**defaults, **kept, **options})
         cluster = _queue(str(wishes.cluster))(**_for_queue(options))
     except (TypeError, ValueError) as trouble:
         raise ScenarioError(
@@ -103,7 +106,7 @@ def _started(wishes: ClusterWishes) -> Any:
 
 def _for_queue(options: dict[str, Any]) -> dict[str, Any]:
     """Options with what runs need where the user says nothing."""
-    scheduler = {"dashboard_address": None, **options.pop("scheduler_options", {})}
+    scheduler = {**_NO_PAGE, **options.pop("scheduler_options", {})}
     # Several processes per job by default there, sharing its cores; a slot has to have a core of its own.
     return {"processes": 1, "scheduler_options": scheduler, **options}
 
