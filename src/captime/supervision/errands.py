@@ -21,7 +21,8 @@ def prepare(launch: Launch, run: Runner) -> Report | None:
     if preparation is None or Path(preparation.output).exists():
         return None
     output = Path(preparation.output)
-    part = Path(f"{preparation.output}.part-{os.getpid()}")
+    # Several machines may share the folder, and have the same process numbers.
+    part = Path(f"{preparation.output}.part-{os.uname().nodename}-{os.getpid()}")
     words = tuple(word.replace("{part}", str(part)) for word in preparation.argv)
     errand = replace(_errand(launch, words, preparation.timeout), disk_limit=None)
     try:
