@@ -67,6 +67,10 @@ def test_settings_have_to_fit_the_parameters() -> None:
 class _Own:
     """An object that only its author knows."""
 
+    def __str__(self) -> str:
+        """The same in every process, because tests are named after it."""
+        return "an object of its own"
+
 
 @pytest.mark.parametrize(
     ("value", "word", "seconds", "answer"),
