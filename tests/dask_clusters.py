@@ -15,6 +15,7 @@ from typing import Any
 from distributed import Client
 
 from captime.executors.dask_cluster import ClusterWishes, client_of
+from scripted_campaign import Scripted
 
 # Interpreters, libraries and stations start in seconds; on a busy machine it may be many.
 PATIENCE = 120.0
@@ -167,3 +168,9 @@ def connected(address: str) -> Any:
     """A client of somebody's cluster."""
     make: Callable[..., Any] = Client
     return make(address, timeout=20.0, set_as_default=False)
+
+
+def with_executor(campaign: Scripted, section: str) -> None:
+    """Add a section to the scenario."""
+    text = campaign.scenario.read_text(encoding="utf-8")
+    campaign.scenario.write_text(f"{text}\n[executor]\n{section}\n", encoding="utf-8")

@@ -76,8 +76,9 @@ class ScriptedLink:
         """Written down."""
         self.shouted.append((tuple(addresses), function, arguments, call))
 
-    def close(self) -> None:
+    def close(self, addresses: Sequence[str], function: Callable[..., Any], *arguments: Any) -> None:
         """Nothing more."""
+        self.shout(addresses, function, *arguments)
         self._heard.close()
         self._bell.close()
 

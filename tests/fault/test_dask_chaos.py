@@ -29,7 +29,7 @@ from captime.programs.protocol import Program
 from captime.runs import RunRequest, Status
 from captime.scenario import load_scenario
 from captime.supervision.processes import tagged
-from dask_clusters import Chaos, cluster, connected, eventually, local_cluster
+from dask_clusters import Chaos, cluster, connected, eventually, local_cluster, with_executor
 from scripted_campaign import CONFIGS, Scripted, scripted_campaign
 from supervised import Plain, launch
 
@@ -133,12 +133,6 @@ def _each_run_counts_once_and_as_scripted(
             wanted = scripted_seconds(campaign, Path(names[key[1]]).name)[key[0]]
             assert columns["runtime"][row] == wanted
     assert counted == {(config, position): 1 for config in range(len(CONFIGS)) for position in range(instances)}
-
-
-def with_executor(campaign: Scripted, section: str) -> None:
-    """Add a section to the scenario."""
-    text = campaign.scenario.read_text(encoding="utf-8")
-    campaign.scenario.write_text(f"{text}\n[executor]\n{section}\n", encoding="utf-8")
 
 
 def test_a_cluster_certifies_what_this_machine_certifies(folder: Path) -> None:

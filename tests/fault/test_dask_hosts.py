@@ -15,7 +15,7 @@ pytest.importorskip("distributed", reason="the extra captime[dask]")
 from campaign_stand_ins import folder
 from captime.ledger import LedgerReader
 from captime.ledger.flat import COLUMNS
-from dask_clusters import cluster, eventually
+from dask_clusters import cluster, eventually, with_executor
 from scripted_campaign import Scripted, scripted_campaign
 
 __all__ = ["folder"]
@@ -32,12 +32,6 @@ echo "Submitted batch job $!"
 _SCANCEL = """#!/bin/sh
 for job in "$@"; do kill -9 -- "-$job"; done
 """
-
-
-def with_executor(campaign: Scripted, section: str) -> None:
-    """Add a section to the scenario."""
-    text = campaign.scenario.read_text(encoding="utf-8")
-    campaign.scenario.write_text(f"{text}\n[executor]\n{section}\n", encoding="utf-8")
 
 
 def hosts(campaign: Scripted) -> set[object]:

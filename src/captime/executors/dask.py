@@ -156,8 +156,7 @@ class DaskExecutor:
         """See the protocol."""
         self._tell_late()
         self._selector.close()
-        self._link.shout(list(self._force.posts), station.close_station, self._session)
-        self._link.close()
+        self._link.close(list(self._force.posts), station.close_station, self._session)
         self._leases.clear()
 
     def _tell_late(self) -> None:
@@ -175,7 +174,7 @@ class DaskExecutor:
                 post = self._force.dismiss(address)
                 self._leases.lose([] if post is None else [post], "its worker went away")
             case CutOff():
-                self._note("cut off")
+                self._note("cut-off")
                 self._leases.lose(self._force.dismiss_all(), "the scheduler went away")
             case Gone(why):
                 self._leases.lose(self._force.dismiss_all(), "the scheduler went away")

@@ -38,6 +38,13 @@ _SETTINGS = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "10s",
 }
+# Ctrl-C in a terminal is for the coordinator, which stops its runs in good order; workers beside it must not hear it.
+_DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+_BESIDE_US = {
+    "distributed.worker.preload": [_DEAF],
+    # A worker that died is started again, which takes a while on a busy machine; Dask would give it up after 15 s.
+    "distributed.deploy.lost-worker-timeout": "1h",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +73,14 @@ def client_of(wishes: ClusterWishes) -> Iterator[Any]:
         with _connected(wishes) as client:
             yield client
         return
-    with dask.config.set(_SETTINGS):
+    settings = {**_SETTINGS, **(_BESIDE_US if wishes.cluster == "local" else {})}
+    with dask.config.set(settings):
         cluster = _started(wishes)
-    try:
-        with _make_client(cluster, timeout=_CONNECT_SECONDS, set_as_default=False) as client:
-            yield client
-    finally:
-        cluster.close()
+        try:
+            with _make_client(cluster, timeout=_CONNECT_SECONDS, set_as_default=False) as client:
+                yield client
+        finally:
+            cluster.close()
 
 
 def _connected(wishes: ClusterWishes) -> Any:

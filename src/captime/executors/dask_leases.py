@@ -6,7 +6,7 @@ exactly once. An answer to a lease that was revoked is kept apart, as late.
 
 import math
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -178,7 +178,7 @@ class Leases:
                 if why:
                     self._force.refuse(post.address, f"{post.host}: {why}")
                     to_send = []
-                self._begin_anew(number, post, to_send)
+                self._begin_anew(number, post, to_send[:1])
             case ("strange",):
                 # The worker has another life than the one that was leased; whatever it held there is lost.
                 self._force.posts.pop(post.address, None)
@@ -187,24 +187,21 @@ class Leases:
             case _:
                 self._settle(number, Report(number, "lost", problem="its result was lost on the way"), post)
 
-    def _begin_anew(self, number: int, post: Post, to_send: Iterable[tuple[str, str]]) -> None:
+    def _begin_anew(self, number: int, post: Post, to_send: Sequence[tuple[str, str]]) -> None:
         """It was not run; a lease is made out only once, so it gets another number."""
-        self.wait_with(self.requests.pop(number), first=True)
+        request = self.requests.pop(number)
+        self.wait_with(request, first=True)
         for path, digest in to_send:
-            number = self._waiting.popleft()
-            waits = self._sending.setdefault((post.address, digest), [])
-            waits.append(number)
-            if len(waits) == 1:
-                content = Path(path).read_bytes()
-                self._link.shout(
-                    [post.address],
-                    station.take_file,
-                    self._session,
-                    path,
-                    digest,
-                    content,
-                    call=(FILE, post.address, digest),
-                )
+            number, key = self._waiting.popleft(), (post.address, digest)
+            if key not in self._sending:
+                try:
+                    content = Path(path).read_bytes()
+                except OSError:
+                    self._settle(number, Report(number, "lost", problem=f"changed: {path}"))
+                    return
+                arguments = (self._session, path, digest, content)
+                self._link.shout([post.address], station.take_file, *arguments, call=(FILE, *key))
+            self._sending.setdefault(key, []).append(number)
 
     def failed(self, number: int, why: str) -> None:
         """Nobody will say what became of a lease."""
@@ -245,7 +242,7 @@ class Leases:
             for address, digest in [key for key in self._sending if key[0] == post.address]:
                 self._waiting.extendleft(self._sending.pop((address, digest)))
             if lost:
-                self._note("worker lost", worker=post.address, host=post.host, runs=len(lost), why=why)
+                self._note("worker-lost", worker=post.address, host=post.host, runs=len(lost), why=why)
 
     def _settle(self, number: int, report: Report, post: Post | None = None, slot: int = 0) -> None:
         """Nothing more will be heard of this lease that counts."""

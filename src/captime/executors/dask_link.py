@@ -17,6 +17,7 @@ from distributed.client import ClosedClientError
 # Dask tells at once when workers come and go; this is for what it forgot to tell, and for other versions of it.
 _LOOK_SECONDS = 5.0
 _LOOK_SOON = 0.5
+_GOODBYE_SECONDS = 5.0
 _WORKERS = "all"
 
 
@@ -177,13 +178,18 @@ class Link:
         if addresses:
             self._client.loop.add_callback(self._shout, list(addresses), function, arguments, call)
 
-    def close(self) -> None:
-        """Hear nothing more."""
+    def close(self, addresses: Sequence[str], function: Callable[..., Any], *arguments: Any) -> None:
+        """Hear nothing more; and have these workers call a function before that, if they can be reached soon."""
         self._closed = True
         self.forget(list(self._calls))
         if self._client.status == "running":
             for topic in (self._topic, _WORKERS):
                 self._client.unsubscribe_topic(topic)
+            with suppress(asyncio.TimeoutError):
+                self._client.sync(
+                    self._shout, list(addresses), function, arguments, None, callback_timeout=_GOODBYE_SECONDS
+                )
+            self._client.loop.add_callback(self._nudge.set)
         self._heard.close()
         self._bell.close()
 

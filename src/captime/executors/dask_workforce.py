@@ -151,9 +151,10 @@ class Workforce:
             return
         self._opening.discard(address)
         host, seconds = str(facts["host"]), float(facts["reference"])
-        why = self.machines.admit(host, seconds)
         if facts["captime"] != version("captime"):
             why = f"it has captime {facts['captime']}, and the coordinator has {version('captime')}"
+        else:
+            why = self.machines.admit(host, seconds)
         told = {name: facts[name] for name in ("host", "slots", "isolation", "overhead", "reference", "python")}
         self._note("machine", worker=address, accepted=not why, why=why, **told)
         if why:

@@ -62,8 +62,7 @@ def _check_cluster(section: Executor, place: Place) -> None:
     if section.machines == "normalised" and section.reference is None:
         raise ScenarioError(
             f'{place("executor", "reference")} is missing; with machines = "normalised", say how long the reference '
-            'takes on the machine whose seconds count. A campaign with machines = "any" writes down what every '
-            "machine takes: `captime export events`"
+            "takes on the machine whose seconds count; docs/cluster.md says how to find out"
         )
     if section.machines == "any" and section.reference is not None:
         raise ScenarioError(f'{place("executor", "reference")} means nothing with machines = "any"; leave it out')
