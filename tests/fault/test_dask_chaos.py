@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -224,6 +225,22 @@ def test_nothing_survives_worker_or_coordinator_and_all_workers_may_come_back(
         assert eventually(lambda: tagged(tag) == [])
         assert len(made.workers) == 1
         assert made.workers[0].poll() is None
+
+
+@pytest.mark.fault
+def test_ctrl_c_in_the_terminal_stops_the_runs_of_a_local_cluster_in_good_order(folder: Path) -> None:
+    """The signal reaches every process of the terminal; workers leave it to the coordinator, so nothing is lost."""
+    campaign = scripted_campaign(folder, order="arrival", instances=400)
+    slow(campaign, 0.3)
+    with_executor(campaign, 'kind = "dask"\ncluster = "local"\nworkers = 2\nmachines = "any"')
+    process = campaign.begin()
+    assert eventually(partial(_has_outcomes, campaign, 5, process))
+    os.killpg(process.pid, signal.SIGINT)
+    out, said = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGINT, said
+    told = json.loads(out)
+    assert (told["stopped"], told["statuses"].get("lost", 0)) == ("interrupted", 0)
+    assert told["statuses"]["cancelled"] > 0
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -23,7 +23,7 @@ from captime.supervision.messages import Report
 
 FILE = "file"
 # What Dask calls it when a worker is gone; that it is will be told by other news.
-_DIED = ("KilledWorker", "FutureCancelledError")
+_DIED = ("KilledWorker", "FutureCancelledError", "CancelledError")
 # Under way and next: the coordinator's decision on what comes after that is many milliseconds away.
 _PER_SLOT = 2
 
