@@ -32,7 +32,7 @@ check: $(VENV)/stamp  ## lint, types and import contracts
 	$(BIN)/codespell src tests docs benchmarks examples experiments README.md CONTRIBUTING.md CHANGELOG.md changelog.d
 
 unit: $(VENV)/stamp  ## the tests
-	$(BIN)/pytest -n $(WORKERS) -q
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
 
 coverage: $(VENV)/stamp  ## the statistical suites at full size
 	$(BIN)/pytest -n $(WORKERS) -q -m slow
