@@ -37,7 +37,8 @@ for job in "$@"; do kill -9 -- "-$job"; done
 def hosts(campaign: Scripted) -> set[object]:
     """Where runs were made."""
     with LedgerReader(campaign.ledger) as reader:
-        return {row[COLUMNS.index("host")] for row in reader.flat()}
+        # A run that was cancelled before it began was made nowhere.
+        return {row[COLUMNS.index("host")] for row in reader.flat()} - {""}
 
 
 def ip(*words: str) -> subprocess.CompletedProcess[bytes]:

@@ -23,6 +23,7 @@ from captime.report.page.html import report_page, write_report
 from captime.report.story import read_story
 from captime.report.views import figures_of
 from captime.scenario import load_scenario
+from captime.scenario.machine import allowed_cores
 from captime.skeptic import audit
 
 _SCENARIO = """\
@@ -30,6 +31,7 @@ _SCENARIO = """\
 utility = "log-laplace(10ms, 1)"   # worth half as much after 10 ms, a tenth after 50 ms
 delta = 0.1                        # the certificate may be wrong with this probability
 seed = {seed}
+jobs = {jobs}                           # one core is left to others: runs of milliseconds are easily disturbed
 
 [target]
 command = [{kissat!r}, "-q", "-n", "--seed={{seed}}", "{{options}}", "{{instance}}"]
@@ -77,6 +79,7 @@ def demo_command(
     text = _SCENARIO.format(
         name=path,
         seed=seed,
+        jobs=max(1, allowed_cores() - 1),
         kissat=kissat,
         python=sys.executable,
         colouring=str(script("colouring")),
