@@ -38,7 +38,7 @@ def hosts(campaign: Scripted) -> set[object]:
     """Where runs were made."""
     with LedgerReader(campaign.ledger) as reader:
         # A run that was cancelled before it began was made nowhere.
-        return {row[COLUMNS.index("host")] for row in reader.flat()} - {""}
+        return {host for row in reader.flat() if (host := row[COLUMNS.index("host")]) != ""}
 
 
 def ip(*words: str) -> subprocess.CompletedProcess[bytes]:
