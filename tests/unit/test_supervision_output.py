@@ -61,6 +61,19 @@ def test_a_slow_pattern_is_looked_for_in_portions() -> None:
     assert matcher.busy
 
 
+def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
+    """A repetition within a repetition doubles the time with every letter; the supervisor has other duties."""
+    matcher = Matcher({"answer": "^s ([A-Z]+)", "endless": "^(a+)+$"})
+    matcher.add(b"s SAT\n" + b"a" * 60 + b"b\n")
+    matcher.look(60.0)
+    assert matcher.problem.startswith("pattern: the pattern for 'endless' took more than 2 s")
+    assert matcher.found == {"answer": b"SAT"}
+    assert not matcher.busy
+    matcher.add(b"more\n")
+    matcher.finish()
+    matcher.look(60.0)
+
+
 def test_only_both_ends_of_the_output_are_kept() -> None:
     """64 KiB each, whatever is in between."""
     capture = Capture()

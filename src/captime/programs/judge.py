@@ -10,7 +10,7 @@ from typing import Literal
 
 from captime.programs.answers import TOLERANCE, agrees, meaning
 from captime.runs import STATUS_OF, Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.supervision.messages import Clock, Report
+from captime.supervision.messages import PATTERN, Clock, Report
 
 TellsTime = Literal["measured", "reported"]
 Word = Literal["solved", "timeout", "crashed", "memout", "abort", "nothing"]
@@ -120,7 +120,7 @@ def judge(
 
 def fatal(outcome: RunOutcome) -> str | None:
     """Why the whole campaign has to stop after this outcome; None if it need not."""
-    if outcome.detail.startswith((ABORT, CHANGED, NOT_STARTED)):
+    if outcome.detail.startswith((ABORT, CHANGED, NOT_STARTED, PATTERN)):
         return outcome.detail
     return None
 

@@ -11,9 +11,9 @@ import signal
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from captime.supervision.kernel import die_with_parent
+from captime.supervision.kernel import die_with_parent, fork_into_group
 from captime.supervision.processes import queue_wait_ns
 
 # Who eats all memory of the machine is killed before anybody else.
@@ -47,12 +47,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """Open files that a target is given: its three streams, and the entrance of its control group."""
+    """Open files that a target is given: its three streams, and two ways into its control group: by foot, by birth."""
 
     stdin: int
     stdout: int
     stderr: int
     entrance: int | None = None
+    group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +65,20 @@ class Started:
         cpu_ns: CPU time that this process had behind it when it became the target.
         wall_ns: The monotonic clock at that moment.
         queue_wait_ns: How long it had waited for a core until then.
+        counted_ns: CPU time that its control group had counted by then.
     """
 
     pid: int
     cpu_ns: int
     wall_ns: int
     queue_wait_ns: int
+    counted_ns: int = 0
 
 
 def become_target(surroundings: Surroundings, descriptors: Descriptors) -> None:
     """Leave everything of the supervisor behind; called in the new process.
 
-    The control group is entered last, so that it counts the target's CPU time and none of ours.
+    The control group, unless it was born there, is entered last, so that it counts the target's CPU time, none of ours.
     """
     os.setsid()
     die_with_parent(signal.SIGKILL)
@@ -124,10 +127,11 @@ def start(
     program = _found(argv[0], environment)
     # What the child says here ends by itself when exec succeeds: the descriptor is closed then.
     heard, said = os.pipe()
-    pid = os.fork()
+    born_inside = None if descriptors.group is None else fork_into_group(descriptors.group)
+    pid = os.fork() if born_inside is None else born_inside
     if pid == 0:
         try:
-            become_target(surroundings, descriptors)
+            become_target(surroundings, descriptors if born_inside is None else replace(descriptors, entrance=None))
             os.write(said, clocks_now())
             os.execve(program, argv, environment)  # noqa: S606 (no shell is the point)
         except (OSError, ValueError) as trouble:
@@ -137,9 +141,10 @@ def start(
             os._exit(127)
     os.close(said)
     try:
-        return _as_told(pid, heard, argv[0])
+        started = _as_told(pid, heard, argv[0])
     finally:
         os.close(heard)
+    return started if born_inside is None else replace(started, counted_ns=started.cpu_ns)
 
 
 def _as_told(pid: int, heard: int, name: str) -> Started:

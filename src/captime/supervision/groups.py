@@ -47,6 +47,10 @@ class Group:
         """A descriptor; who writes `0` to it is inside."""
         return os.open(self._procs, os.O_WRONLY | os.O_CLOEXEC)
 
+    def place(self) -> int:
+        """A descriptor; who is born with it begins inside."""
+        return os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
     def limit(self, memory: int | None, processes: int | None) -> bool:
         """Set limits; says whether memory is limited by the kernel now."""
         if processes is not None:

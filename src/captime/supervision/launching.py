@@ -172,16 +172,16 @@ class Launcher:
         )
         environment = {**launch.environment, TAG: launch.tag, "TMPDIR": folder}
         stdin = _open_input(launch.stdin)
-        entrance = None if group is None else group.entrance()
-        descriptors = Descriptors(stdin, pipes.stdout.outer if stdout is None else stdout, pipes.stderr.outer, entrance)
+        ways_in = () if group is None else (group.entrance(), group.place())
+        streams = (stdin, pipes.stdout.outer if stdout is None else stdout, pipes.stderr.outer)
+        descriptors = Descriptors(*streams, *ways_in)
         try:
             if launch.call is None or pipes.result is None:
                 return start(launch.argv, environment, surroundings, descriptors)
             return self._functions.start(launch.call, environment, surroundings, descriptors, pipes.result.outer)
         finally:
-            os.close(stdin)
-            if entrance is not None:
-                os.close(entrance)
+            for descriptor in (stdin, *ways_in):
+                os.close(descriptor)
             for pipe in pipes.each():
                 pipe.hand_over()
 
@@ -201,6 +201,8 @@ class Launcher:
         matcher.add(text)
         matcher.finish()
         matcher.look(float("inf"))
+        if matcher.problem:
+            return replace(report, ended="lost", problem=matcher.problem)
         return replace(report, output_file=text, matches=matcher.found)
 
 

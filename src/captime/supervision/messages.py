@@ -15,6 +15,9 @@ Clock = Literal["cpu", "wall"]
 Ended = Literal["exit", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "not-started"]
 Fingerprint = tuple[str, int, int, int, int]
 
+PATTERN = "pattern: "
+"""How the problem of a run begins whose output could not be searched for a pattern in reasonable time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Preparation:

@@ -5,18 +5,30 @@ not keep the supervisor from its duties: lines are looked at in small portions.
 """
 
 import re
+import signal
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+from captime.supervision.messages import PATTERN
 
 KEPT_BYTES = 64 * 1024
 # A search may take the square of what it looks at, so it never looks at much at once: a few KiB, or one longer line by
 # patterns that are anchored to its beginning.
 _AT_ONCE = 4 * 1024
 _LONGEST_LINE = 64 * 1024
+# A pattern with a repetition inside a repetition can take for ever on a single line. CPU time, not time on the clock: a
+# busy machine must not decide what is found.
+_SEARCH_CPU_SECONDS = 2.0
 # With these (looking around, atomic groups, possessive repeats, ends of the whole text) a pattern can match in a line
 # and yet nowhere in the text that holds the line.
 _MINDS_ITS_SURROUNDINGS = re.compile(rb"\\[AZ]|\(\?[!=<>(-]|[*+?}]\+")
+
+
+class _TakesForEver(Exception):  # noqa: N818 (what is so; never leaves this file)
+    """A search has used up its CPU time."""
 
 
 class Capture:
@@ -85,10 +97,13 @@ class Matcher:
 
     Attributes:
         found: The last matches.
+        problem: Why nobody looks any more; nothing if all is well.
     """
 
     def __init__(self, patterns: Mapping[str, str]) -> None:
         self.found: dict[str, bytes] = {}
+        self.problem = ""
+        self._searched = ""
         self._patterns = {name: _Pattern(text) for name, text in patterns.items()}
         self._partial = b""
         self._skipping = False
@@ -122,9 +137,21 @@ class Matcher:
 
     def look(self, patience: float) -> None:
         """Look at lines that wait, for so many seconds or until there are none."""
+        if not self._waiting:
+            return
         deadline = time.monotonic() + patience
-        while self._waiting and time.monotonic() < deadline:
-            self._look_at_some(self._waiting[0])
+        try:
+            with _alarm():
+                while self._waiting and time.monotonic() < deadline:
+                    signal.setitimer(signal.ITIMER_VIRTUAL, _SEARCH_CPU_SECONDS)
+                    self._look_at_some(self._waiting[0])
+        except _TakesForEver:
+            self.problem = (
+                f"{PATTERN}the pattern for {self._searched!r} took more than {_SEARCH_CPU_SECONDS:g} s on a few lines; "
+                "expected: no repetition within a repetition, such as (a+)+"
+            )
+            self._patterns.clear()
+            self._waiting.clear()
 
     def finish(self) -> None:
         """The end: what stands after the last newline is a line too."""
@@ -149,9 +176,25 @@ class Matcher:
             self._waiting.popleft()
             self._position = 0
         for name, pattern in self._patterns.items():
+            self._searched = name
             # Most output matches nothing: one glance at all of it saves looking at every line.
             if not short or pattern.may_be_in(lines):
                 for line in lines[:-1].split(b"\n"):
                     found = pattern.found_in(line)
                     if found is not None:
                         self.found[name] = found[:KEPT_BYTES]
+
+
+@contextmanager
+def _alarm() -> Iterator[None]:
+    """Raise `_TakesForEver` inside when the timer for CPU time runs out; searches heed signals while they search."""
+
+    def ring(_number: int, _frame: FrameType | None) -> None:
+        raise _TakesForEver
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -242,6 +242,8 @@ class Run:
             lost = f"the supervisor was held up for {self._overslept / _SECOND:.2f} s; nobody knows when the run ended"
         elif problem and problem != self._limits.problem:
             lost = problem
+        elif self._pipes.matcher.problem:
+            lost = self._pipes.matcher.problem
         return replace(
             report,
             ended="lost" if lost else report.ended,

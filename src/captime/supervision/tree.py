@@ -135,11 +135,15 @@ class Tree:
         main = max(0, clock - self.started.cpu_ns)
         if self._group is not None:
             # The group's count lags by a tick of the scheduler, the clock of a process does not.
-            return max(main, self._group.cpu_ns())
+            return max(main, self._counted_ns())
         others = sum(
             each.children_ns + (each.own_ns if each.pid != self.started.pid else 0) for each in self._seen.values()
         )
         return main + others + self.usage.cpu_ns + self._forgotten_ns
+
+    def _counted_ns(self) -> int:
+        """What the control group has counted since the main process became the target."""
+        return 0 if self._group is None else max(0, self._group.cpu_ns() - self.started.counted_ns)
 
     def _miss_those_gone(self, members: Iterable[Process]) -> None:
         """Keep the CPU time of those who vanished without having been waited for by anybody."""
@@ -215,7 +219,7 @@ class Tree:
 
     def total_cpu_ns(self) -> int:
         """After `finish`: CPU time of everything that ever was in the tree."""
-        counted = 0 if self._group is None else self._group.cpu_ns()
+        counted = self._counted_ns()
         return max(self.usage.cpu_ns + self._forgotten_ns, counted, self._most_ns)
 
 
