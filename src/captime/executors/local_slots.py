@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from captime.errors import InvariantViolated, ScenarioError
+from captime.executors.descriptors import make_room_for
 from captime.supervision import scratch as directories
 from captime.supervision.groups import hand_down_controllers, own_group, remove_groups
 from captime.supervision.handle import SlotHandle
@@ -80,6 +81,7 @@ class LocalSlots:
     def __init__(self, tag: str, slots: int, *, pin: bool, isolation: str | None, scratch: str | None) -> None:
         if not _TAG.fullmatch(tag):
             raise InvariantViolated(f"the tag of an executor is {tag!r}; expected letters, digits, dots and dashes")
+        make_room_for(slots)
         self._tag = tag
         self._numbers = count()
         found = cores() if pin else []
