@@ -1,4 +1,4 @@
-"""Spaces as values: draws, laws, features, neighbours, sizes, words of a command line."""
+"""Spaces as values: draws, laws, features, children, sizes, words of a command line."""
 
 import json
 
@@ -10,10 +10,12 @@ from scipy.stats import binomtest, kstest, norm
 
 from captime.errors import ScenarioError
 from captime.spaces import Space, Style, section_of
+from captime.spaces.basis import Basis
 from captime.spaces.features import features
 from captime.spaces.formats.section import read_section
-from captime.spaces.neighbours import neighbours
+from captime.spaces.ranges import Ranges
 from captime.spaces.rendering import STYLES, arguments
+from captime.spaces.search import Nursery
 from captime.spaces.values import Settings, number_in, text_of
 
 SECTION: dict[str, object] = {
@@ -189,7 +191,7 @@ def test_sizes_are_exact_where_they_can_be_counted() -> None:
     assert (large.size, large.combinations) == (None, 10**9 + 1)
 
 
-# ---------------------------------------------------------------- features and neighbours
+# ---------------------------------------------------------------- features, terms and children
 
 
 def test_features_tell_inactive_from_every_value() -> None:
@@ -203,29 +205,55 @@ def test_features_tell_inactive_from_every_value() -> None:
     np.testing.assert_allclose(rows, [[0, 0, 1, 0, 1, 1, -1], [1, 0, 0, -1, -1, 0, 1]])
 
 
-def test_neighbours_differ_in_one_parameter_and_may_be_run() -> None:
-    """But for parameters that become active or inactive by it."""
+def test_inactive_parameters_do_nothing_in_the_model() -> None:
+    """Their terms are 0; every other term is finite, and belongs to a parameter that can change."""
+    here = space()
+    basis = Basis(here)
+    rows = np.array([here.codes(here.draw(3, number)) for number in range(50)])
+    terms = basis(rows)
+    assert terms.shape == (50, len(basis.owners))
+    assert np.isfinite(terms).all()
+    assert here.names.index("fixed") not in basis.owners.tolist()
+    for term, place in enumerate(basis.owners.tolist()):
+        inactive = np.isnan(rows[:, place])
+        assert (terms[inactive, term] == 0.0).all()
+        assert len(np.unique(terms[~inactive, term])) > 1
+
+
+def test_ranges_there_and_back() -> None:
+    """The columns of all ordered parameters at once say what the parameters say one by one."""
+    here = space()
+    ranges = Ranges(here)
+    rows = np.array([here.codes(here.draw(4, number)) for number in range(50)])
+    units = ranges.units(rows)
+    for column, place in enumerate(ranges.places.tolist()):
+        np.testing.assert_allclose(units[:, column], here.parameters[place].unit(rows[:, place]))
+    np.testing.assert_allclose(ranges.values(units), rows[:, ranges.places])
+
+
+def test_children_may_be_run_and_take_after_their_parents() -> None:
+    """Most of what they have comes from a parent; something is new now and then."""
     here = space()
     rng = np.random.default_rng(5)
-    for number in range(20):
-        start = here.draw(1, number)
-        around = neighbours(here, here.codes(start), rng)
-        assert len(around) >= 3
-        for row in around:
-            other = here.settings(row)
-            here.check(other)
-            changed = [name for name in start if name in other and start[name] != other[name]]
-            assert len(changed) == 1
+    parents = np.array([here.codes(here.draw(1, number)) for number in range(2)])
+    children = Nursery(here, rng).children(parents, rng, 200)
+    assert len(children) > 150
+    inherited = []
+    for row in children:
+        here.check(here.settings(row))
+        inherited.append(np.mean([value in parents[:, place] for place, value in enumerate(row) if value == value]))  # noqa: PLR0124 (not a number: inactive)
+    assert np.mean(inherited) > 0.6
+    assert len(np.unique(children, axis=0)) > 20
 
 
-def test_neighbours_of_numbers_stay_in_range_and_reach_far_and_near() -> None:
-    """Steps are normal on the number's own scale, folded back at the ends."""
+def test_children_of_numbers_stay_in_range_and_reach_far_and_near() -> None:
+    """Half of the changes are normal steps on the number's own scale, folded back at the ends."""
     logged = only(type="float", low=1e-6, high=1.0, log=True)
     rng = np.random.default_rng(3)
-    steps = np.concatenate([neighbours(logged, np.array([1e-6]), rng)[:, 0] for _ in range(200)])
-    assert ((steps > 1e-6) & (steps <= 1.0)).all()
-    places = np.log10(steps) / 6 + 1
-    assert 0.1 < places.mean() < 0.22  # the mean of a folded normal step of 0.2 is 0.16
+    steps = Nursery(logged, rng).children(np.array([[1e-6]]), rng, 2000)[:, 0]
+    assert ((steps >= 1e-6) & (steps <= 1.0)).all()
+    places = np.log10(steps[steps > 1e-6]) / 6 + 1
+    assert 0.25 < places.mean() < 0.37  # the mean of a folded normal step of 0.15 is 0.12, of a fresh value 0.5
 
 
 # ---------------------------------------------------------------- command lines

@@ -14,7 +14,7 @@ from captime.procedures.protocol import Procedure
 from captime.programs.configurations import Configuration
 from captime.programs.protocol import GrowingProgram
 from captime.scenario.pools import name_of
-from captime.spaces import Known, Proposer
+from captime.spaces import Proposer, Settings, lessons
 from captime.targets import Targets
 
 Write = Callable[[Sequence[ConfigRow]], None]
@@ -50,7 +50,10 @@ class Roster:
         while len(self.rows) < size:
             index = len(self.rows)
             # Asked even if the answer is on record: what a model proposes next depends on having been asked before.
-            settings = self._proposer.propose(index, self._known(evidence))
+            known = []
+            if self._proposer.origin(index) == "model":
+                known = lessons(evidence.tally, [settings_of(row) for row in self.rows])
+            settings = self._proposer.propose(index, known, float(evidence.tally.seconds.sum()))
             if index < len(self._recorded):
                 row = self._recorded[index]
             else:
@@ -60,26 +63,16 @@ class Roster:
             self.rows.append(row)
             self._program.extend([configuration_of(row)])
 
-    def _known(self, evidence: Evidence) -> list[Known]:
-        """What the model may learn from: mean scores as intervals, and how many there are."""
-        tally = evidence.tally
-        seen = (tally.settled - tally.skipped).tolist()
-        return [
-            Known(
-                row.settings["settings"],  # type: ignore[arg-type] # written by `grow`, or by the scenario
-                float(tally.utility_low[row.index]) / max(1, seen[row.index]),
-                float(tally.utility_high[row.index]) / max(1, seen[row.index]),
-                max(0, seen[row.index]),
-            )
-            for row in self.rows
-            if row.index < len(seen)
-        ]
+
+def settings_of(row: ConfigRow) -> Settings:
+    """As the space knows it."""
+    settings: Settings = row.settings["settings"]  # type: ignore[assignment] # written by `grow`, or by the scenario
+    return settings
 
 
 def configuration_of(row: ConfigRow) -> Configuration:
     """As programs know it."""
-    settings = row.settings["settings"]
-    return Configuration(row.name, settings, origin=row.origin)  # type: ignore[arg-type] # as above
+    return Configuration(row.name, dict(settings_of(row)), origin=row.origin)
 
 
 class Growing(AroundProcedure):

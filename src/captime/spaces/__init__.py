@@ -13,6 +13,7 @@ from captime.spaces.formats import (
     write_space,
 )
 from captime.spaces.formats.section import proposer_of
+from captime.spaces.lessons import lessons
 from captime.spaces.model import Known
 from captime.spaces.proposals import Proposer
 from captime.spaces.rendering import Style
@@ -28,6 +29,7 @@ __all__ = [
     "Style",
     "Value",
     "as_configspace",
+    "lessons",
     "proposer_of",
     "read_space",
     "read_space_section",

@@ -1,28 +1,38 @@
-"""A surrogate: from what is known of some configurations to a guess about all others. Guesses only; no certainty here.
+"""A model: from what is known of some configurations to a guess about all others. Guesses only; no certainty here.
 
 Evidence about configurations is uneven. One has two thousand scores and the next has twelve; runs that were cut leave
-an interval, not a number. So each configuration counts with a weight: the inverse of how far its mean may be off.
+an interval, not a number. So each configuration comes with the variance of its mean, and the model is one that takes
+such variances at their word: a Gaussian process. Its covariance is a sum: what each parameter does by itself, with a
+strength of its own, and what they do together. The strengths are those that make the evidence most likely. In a wide
+space most of them become next to nothing, and that is what lets a handful of configurations say something about sixty
+parameters.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.errors import MissingExtra
-from captime.spaces.features import features
+from captime.spaces.basis import Basis
 from captime.spaces.space import Space
 from captime.spaces.values import Settings
 
 # A score between 0 and 1 varies about so much from instance to instance: the variance of a uniform number.
 _SCORE_VARIANCE = 1.0 / 12.0
 # No mean is trusted further than this: instances differ, and so do machines from hour to hour.
-_FLOOR = 0.02**2
-_TREES = 30
-# With fewer configurations than this, leaves of two would leave hardly a tree.
-_ENOUGH_FOR_PAIRS = 12
+_FLOOR = 0.015**2
+# The model learns from at most so many configurations: the better half of them, and every so many of the rest.
+MOST = 200
+# Steps of fitting the strengths, and the step at which what parameters do together is told who matters.
+_STEPS, _TOLD_AT = 14, 7
+# At first so much of all variance is put down to parameters acting together.
+_TOGETHER = 0.3
+# How fast configurations that differ become strangers, as far as parameters act together.
+_STRANGENESS = 3.0
+# Scores may vary less than assumed, or a little more.
+_CALMEST, _WILDEST = 0.3, 1.5
+_TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +53,22 @@ class Known:
 
 
 class Surrogate:
-    """An ensemble of randomised trees over the parameters; every tree has an opinion, their spread is the doubt.
+    """What to expect of any configuration, and with how much doubt.
 
     Args:
         space: The space.
         known: The evidence; configurations without a score do not count.
-        seed: Of the trees.
+
+    Attributes:
+        space: As given.
+        rows: The configurations it learnt from.
+        means: Their mean scores.
+        weights: One over the variance of each mean.
+        strength: Per parameter, the variance that it brings about by itself.
     """
 
-    def __init__(self, space: Space, known: Sequence[Known], seed: int) -> None:
-        told = [each for each in known if each.n > 0]
+    def __init__(self, space: Space, known: Sequence[Known]) -> None:
+        told = _some([each for each in known if each.n > 0])
         self.space = space
         self.rows: FloatArray = np.array([space.codes(each.settings) for each in told]).reshape(-1, len(space.names))
         low, high, n = (
@@ -60,27 +76,64 @@ class Surrogate:
         )
         self.means: FloatArray = (low + high) / 2.0
         # Half the interval at worst; as a variance, that of a uniform number in it.
-        variance = _SCORE_VARIANCE / np.maximum(n, 1.0) + (high - low) ** 2 / 12.0
-        self.weights: FloatArray = 1.0 / (_FLOOR + variance)
-        self._trees = _grown(features(space, self.rows), self.means, self.weights / self.weights.max(), seed)
+        variance = _FLOOR + _SCORE_VARIANCE / np.maximum(n, 1.0) + (high - low) ** 2 / 12.0
+        self.weights: FloatArray = 1.0 / variance
+        self._basis = Basis(space)
+        self._terms: FloatArray = self._basis(self.rows)
+        self._middle = float(np.average(self.means, weights=1.0 / (variance + 0.01)))
+        self._fit(self.means - self._middle, variance)
 
-    def opinions(self, codes: FloatArray) -> FloatArray:
-        """What every tree expects of these configurations: a row per tree."""
-        inputs = features(self.space, codes).astype(np.float32)
-        return np.stack([tree.predict(inputs)[:, 0] for tree in self._trees])
+    def expected(self, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean score and its standard deviation, for each of these configurations."""
+        terms = self._basis(codes)
+        covariance = (terms * self._spread) @ self._terms.T + self._together * self._alike(terms, self._terms)
+        mean = self._middle + covariance @ self._pull
+        before = terms**2 @ self._spread + self._together
+        left = before - np.einsum("ij,ij->i", covariance @ self._inverse, covariance)
+        return mean, np.sqrt(np.maximum(left, _TINY))
+
+    def _fit(self, above: FloatArray, variance: FloatArray) -> None:
+        """Strengths by steps that never make the evidence less likely (they multiply, so none becomes negative)."""
+        terms, whose, count = self._terms, self._basis.owners, len(self.space.names)
+        overall = max(float(np.mean(above**2) - 0.5 * variance.mean()), 0.1 * float(np.mean(above**2)), 1e-4)
+        strength = np.zeros(count)
+        strength[np.unique(whose)] = (1.0 - _TOGETHER) * overall / len(np.unique(whose))
+        together, unrest = _TOGETHER * overall, 1.0
+        # A strength has to earn more than this: a mild preference for few and small ones.
+        toll = 0.5 / overall
+        for step in range(_STEPS + 1):
+            if step in (0, _TOLD_AT):
+                self._matters = _STRANGENESS * strength[whose] / max(float(strength[whose].sum()), _TINY)
+                alike = self._alike(terms, terms)
+            covariance = (terms * strength[whose]) @ terms.T + together * alike
+            inverse = np.linalg.inv(covariance + np.diag(unrest * variance))
+            pull = inverse @ above
+            if step == _STEPS:
+                break
+            explained = np.bincount(whose, (terms.T @ pull) ** 2, minlength=count)
+            room = np.bincount(whose, np.einsum("ij,ij->j", inverse @ terms, terms), minlength=count)
+            strength = strength * np.sqrt(explained / (room + toll))
+            together *= float(np.sqrt(max(pull @ alike @ pull, _TINY) / (np.sum(inverse * alike) + toll)))
+            calm = np.sqrt(float(pull**2 @ variance) / float(np.diag(inverse) @ variance))
+            unrest = float(np.clip(unrest * calm, _CALMEST, _WILDEST))
+        self.strength: FloatArray = strength
+        self._spread: FloatArray = strength[whose]
+        self._together = together
+        self._inverse: FloatArray = inverse
+        self._pull: FloatArray = pull
+
+    def _alike(self, some: FloatArray, others: FloatArray) -> FloatArray:
+        """How alike configurations are in what matters, from 0 to 1."""
+        some, others = some * np.sqrt(self._matters), others * np.sqrt(self._matters)
+        apart = (some**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * some @ others.T
+        return np.asarray(np.exp(-0.5 * np.maximum(apart, 0.0)))
 
 
-def _grown(inputs: FloatArray, outputs: FloatArray, weights: FloatArray, seed: int) -> list[Any]:
-    try:
-        # Imported here: it is optional, and takes a second.
-        from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415 (see above)
-    except ImportError:
-        raise MissingExtra("a model that proposes configurations (left out with model = false)", "model") from None
-    forest = ExtraTreesRegressor(
-        _TREES,
-        min_samples_leaf=2 if len(outputs) >= _ENOUGH_FOR_PAIRS else 1,
-        max_features=0.7,
-        random_state=seed % 2**32,
-    )
-    forest.fit(inputs, outputs, sample_weight=weights)
-    return [tree.tree_ for tree in forest.estimators_]
+def _some(told: list[Known]) -> list[Known]:
+    """All of them, or those that tell most: the good ones, and a fair sample of the rest."""
+    if len(told) <= MOST:
+        return told
+    falling = sorted(range(len(told)), key=lambda place: -(told[place].low + told[place].high))
+    rest = falling[MOST // 2 :]
+    chosen = falling[: MOST // 2] + [rest[place * len(rest) // (MOST - MOST // 2)] for place in range(MOST - MOST // 2)]
+    return [told[place] for place in sorted(chosen)]

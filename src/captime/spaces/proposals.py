@@ -6,6 +6,7 @@ r is `space.draw(seed, r)` whatever was observed. A proposal is a configuration 
 by the same rules, so a bad model wastes runs and nothing else.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,7 +15,9 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.errors import ScenarioError
 from captime.spaces.model import Known, Surrogate
-from captime.spaces.neighbours import neighbours_of_each
+from captime.spaces.one_thread import one_thread
+from captime.spaces.search import Nursery, Search, keys
+from captime.spaces.self_restraint import Restraint
 from captime.spaces.space import Space
 from captime.spaces.values import Settings
 
@@ -24,14 +27,11 @@ Origin = Literal["default", "favourite", "random", "model"]
 DRAWS_FIRST = 4
 # A model needs so many configurations with scores before it is asked.
 _FEWEST = 4
-# A new model is grown when there are so many times as many configurations, or scores.
-_MORE_CONFIGURATIONS = 1.3
-_MORE_SCORES = 3.0
-# Local searches: how many begin at the best known and at the best random candidates, and how many steps they go.
-_KNOWN_STARTS, _RANDOM_STARTS, _STEPS = 8, 4, 6
-_RANDOM_CANDIDATES = 600
-# Each step of each search varies at most so many parameters.
-_MOST_VARIED = 24
+# A new model is fitted when there are so many times as many configurations, or scores; and if that is affordable.
+_MORE_CONFIGURATIONS = 1.1
+_MORE_SCORES = 2.0
+# While no model is affordable, proposals are children of the best few, of which so many are looked at.
+_PARENTS, _LITTER = 4, 8
 _MODEL_STREAM = 0x40DE1
 
 
@@ -47,7 +47,8 @@ class Proposer:
 
     Attributes:
         n_listed: The default and the favourites: indices 0, …, n_listed - 1.
-        refits: How often a model was grown.
+        refits: How often a model was fitted.
+        restraint: What the model may cost, and what it has cost.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Proposer:
         self._listed = [each for place, each in enumerate(wanted) if each not in wanted[:place]]
         self.n_listed = len(self._listed)
         self.refits = 0
+        self.restraint = Restraint(space)
         self._search: Search | None = None
         self._rows: list[tuple[Settings, FloatArray]] = []
         self._learnt_from = (0, 0)
@@ -93,12 +95,13 @@ class Proposer:
         """How many of the first `size` configurations are random draws: the number that gamma is computed from."""
         return sum(self.origin(index) == "random" for index in range(size))
 
-    def propose(self, index: int, known: Sequence[Known] = ()) -> Settings:
+    def propose(self, index: int, known: Sequence[Known] = (), spent: float = math.inf) -> Settings:
         """The configuration of that index.
 
         Args:
             index: Its place in the pool.
             known: What is known of those before it; only a model's proposals depend on it.
+            spent: CPU seconds of all runs so far; the model takes a small share of them at most.
         """
         match self.origin(index):
             case "default" | "favourite":
@@ -106,10 +109,10 @@ class Proposer:
             case "random":
                 return self.space.draw(self.seed, self.random_number(index))
             case "model":
-                return self._from_model(index, known)
+                return self._from_model(index, known, spent)
 
-    def _from_model(self, index: int, known: Sequence[Known]) -> Settings:
-        """The best of what the last search found; a new search when much more is known."""
+    def _from_model(self, index: int, known: Sequence[Known], spent: float) -> Settings:
+        """The best of what the last search found; a new model when more is known and it may cost that much."""
         told = [each for each in known if each.n > 0]
         rng = np.random.default_rng([_MODEL_STREAM, self.seed, index])
         if len(told) < _FEWEST:
@@ -117,12 +120,23 @@ class Proposer:
         configurations, scores = len(told), sum(each.n for each in told)
         before = self._learnt_from
         grown = configurations >= _MORE_CONFIGURATIONS * before[0] or scores >= _MORE_SCORES * before[1]
-        if self._search is None or grown:
-            self._search = Search(Surrogate(self.space, told, seed=int(rng.integers(2**32))), rng)
+        if grown and self.restraint.takes(configurations, spent):
+            with one_thread():
+                self._search = Search(Surrogate(self.space, told), rng)
             self._learnt_from = (configurations, scores)
             self.refits += 1
-        row = self._search.best(self._rows_of(known), rng)
+        taken = self._rows_of(known)
+        row = self._child(told, taken, rng) if self._search is None else self._search.best(taken, rng)
         return self.space.sample(rng) if row is None else self.space.settings(row)
+
+    def _child(self, told: Sequence[Known], taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
+        """Something like the best known ones, for hardly any time; None if nothing new came of it."""
+        # Means, less what may be luck.
+        best = sorted(told, key=lambda each: 0.5 / np.sqrt(each.n) - (each.low + each.high) / 2.0)[:_PARENTS]
+        parents = np.array([self.space.codes(each.settings) for each in best])
+        litter = Nursery(self.space, rng).children(parents, rng, _LITTER)
+        gone = set(keys(taken))
+        return next((row for row, key in zip(litter, keys(litter), strict=True) if key not in gone), None)
 
     def _rows_of(self, known: Sequence[Known]) -> FloatArray:
         """The matrix of the pool; whoever was in it before is not read again."""
@@ -132,77 +146,3 @@ class Proposer:
             elif self._rows[place][0] is not each.settings and self._rows[place][0] != each.settings:
                 self._rows[place] = (each.settings, self.space.codes(each.settings))
         return np.array([row for _, row in self._rows[: len(known)]])
-
-
-class Search:
-    """Candidates that a model thinks well of: random ones, and those that local searches came by.
-
-    Args:
-        surrogate: The model.
-        rng: Of random candidates and of the steps of local searches.
-
-    Attributes:
-        candidates: A row each.
-        mean: What the trees expect of them on average; minus infinity once they are in the pool.
-        doubt: How far the trees differ about them.
-    """
-
-    def __init__(self, surrogate: Surrogate, rng: np.random.Generator) -> None:
-        space = surrogate.space
-        drawn = space.drawn(rng, _RANDOM_CANDIDATES)
-        self._surrogate = surrogate
-        # Expected improvement is over the best that the model believes in, not over the luckiest mean.
-        self._goal = float(surrogate.opinions(surrogate.rows).mean(axis=0).max())
-        best_known = surrogate.rows[np.argsort(-_trusted(surrogate), kind="stable")[:_KNOWN_STARTS]]
-        best_drawn = drawn[np.argsort(-self._improvement(surrogate.opinions(drawn)), kind="stable")[:_RANDOM_STARTS]]
-        seen = [drawn, *self._searches(np.concatenate([best_known, best_drawn]), rng)]
-        distinct = _distinct(np.concatenate(seen))
-        self.candidates: FloatArray = np.array(list(distinct.values()))
-        opinions = surrogate.opinions(self.candidates)
-        self.mean: FloatArray = opinions.mean(axis=0)
-        self.doubt: FloatArray = opinions.std(axis=0)
-        self._place = {key: place for place, key in enumerate(distinct)}
-
-    def _improvement(self, opinions: FloatArray) -> FloatArray:
-        """Expected improvement, the trees taken as equally likely truths."""
-        return np.asarray(np.maximum(opinions - self._goal, 0.0).mean(axis=0) + 1e-3 * opinions.mean(axis=0))
-
-    def _searches(self, here: FloatArray, rng: np.random.Generator) -> list[FloatArray]:
-        """Hill climbing from each of these places at once; everything that was looked at."""
-        seen: list[FloatArray] = []
-        worth = self._improvement(self._surrogate.opinions(here))
-        for _ in range(_STEPS):
-            around, owners = neighbours_of_each(self._surrogate.space, here, rng, _MOST_VARIED)
-            if not len(around):
-                break
-            seen.append(around)
-            values = self._improvement(self._surrogate.opinions(around))
-            tops = [int(np.where(owners == owner, values, -np.inf).argmax()) for owner in range(len(here))]
-            moving = [top for owner, top in enumerate(tops) if owners[top] == owner and values[top] > worth[owner]]
-            if not moving:
-                break
-            here, worth = around[moving], values[moving]
-        return seen
-
-    def best(self, taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
-        """The best candidate that is not in the pool; None if there is none left.
-
-        Each asks for a different mixture of high expectation and doubt, so that many proposals of one model spread out.
-        """
-        for key in _distinct(taken):
-            if key in self._place:
-                self.mean[self._place.pop(key)] = -np.inf
-        if not self._place:
-            return None
-        chosen: FloatArray = self.candidates[int((self.mean + rng.exponential() * self.doubt).argmax())]
-        return chosen
-
-
-def _trusted(surrogate: Surrogate) -> FloatArray:
-    """Means, less what may be luck: one standard deviation."""
-    return surrogate.means - np.sqrt(1.0 / surrogate.weights)
-
-
-def _distinct(rows: FloatArray) -> dict[bytes, FloatArray]:
-    """Each row once, by its bytes; not-a-numbers have but one form here, and minus zero is zero."""
-    return {row.tobytes(): row for row in rows + 0.0}

@@ -1,0 +1,122 @@
+"""Where a model thinks good configurations are: candidates bred from the best known and from random ones.
+
+Children take after two parents and change a few parameters, some to a fresh value and some to one nearby; what the
+model thinks most of has children next. One-at-a-time steps would take sixty of them where sixty parameters wait.
+"""
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.spaces.model import Surrogate
+from captime.spaces.ranges import Ranges
+from captime.spaces.space import Space
+
+# The best known and so many random ones begin; so many children in each of so many generations; the best few survive.
+_KNOWN, _RANDOM, _CHILDREN, _GENERATIONS, _PARENTS = 12, 150, 150, 8, 30
+# Who has two parents takes each parameter from the second with this probability.
+_MIXED, _FROM_SECOND = 0.7, 0.3
+# A child changes about so many parameters, drawn from this list; half of the numbers move to a value nearby.
+_CHANGES = (1.0, 2.0, 5.0)
+_NEARBY, _SPREAD = 0.5, 0.15
+# So many fresh values of each parameter are drawn for a whole search.
+_FRESH = 64
+# So many candidates are kept to be given out until there is a new model.
+_KEPT = 300
+
+
+class Search:
+    """Candidates that a model thinks well of.
+
+    Args:
+        model: The model.
+        rng: Of random candidates and of their children.
+
+    Attributes:
+        candidates: A row each.
+        mean: What the model expects of them; minus infinity once they are in the pool.
+        doubt: Its standard deviation.
+    """
+
+    def __init__(self, model: Surrogate, rng: np.random.Generator) -> None:
+        space = model.space
+        # Each search has its own taste for doubt, and every later choice among its candidates another.
+        taste = rng.exponential()
+        nursery = Nursery(space, rng)
+        known_mean, _ = model.expected(model.rows)
+        best_known = model.rows[np.argsort(-known_mean, kind="stable")[:_KNOWN]]
+        here = np.concatenate([best_known, space.drawn(rng, _RANDOM)])
+        mean, doubt = model.expected(here)
+        for _ in range(_GENERATIONS):
+            order = np.argsort(-(mean + taste * doubt), kind="stable")
+            children = nursery.children(here[order[:_PARENTS]], rng, _CHILDREN)
+            more, unsure = model.expected(children)
+            kept = order[:_KEPT]
+            here = np.concatenate([here[kept], children])
+            mean, doubt = np.append(mean[kept], more), np.append(doubt[kept], unsure)
+        self._place = {key: place for place, key in enumerate(keys(here))}
+        self.candidates: FloatArray = here
+        self.mean: FloatArray = mean
+        self.doubt: FloatArray = doubt
+
+    def best(self, taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
+        """The best candidate that is not in the pool; None if there is none left.
+
+        Each asks for a different mixture of high expectation and doubt, so that many proposals of one model spread out.
+        """
+        gone = set(keys(taken))
+        free = np.array([place for key, place in self._place.items() if key not in gone], dtype=np.int64)
+        if not len(free):
+            return None
+        worth = self.mean[free] + rng.exponential() * self.doubt[free]
+        chosen: FloatArray = self.candidates[free[int(worth.argmax())]]
+        return chosen
+
+
+class Nursery:
+    """Makes children of configurations.
+
+    Args:
+        space: The space.
+        rng: Draws the values that children may change to, once.
+    """
+
+    def __init__(self, space: Space, rng: np.random.Generator) -> None:
+        self._space = space
+        self._ranges = Ranges(space)
+        shares = rng.random((_FRESH, len(space.parameters)))
+        self._fresh: FloatArray = np.stack(
+            [parameter.at(share) for parameter, share in zip(space.parameters, shares.T, strict=True)], axis=1
+        )
+
+    def children(self, parents: FloatArray, rng: np.random.Generator, count: int) -> FloatArray:
+        """Children of these configurations, the first being the best: those of them that may be run."""
+        space, shape = self._space, (count, len(self._space.parameters))
+        # The square prefers the best; defaults stand in for what is inactive in a parent and may not be in the child.
+        first = parents[(rng.random(count) ** 2 * len(parents)).astype(np.int64)]
+        second = parents[rng.integers(len(parents), size=count)]
+        child = np.where(np.isnan(first), space.default_row, first)
+        mixed = (rng.random((count, 1)) < _MIXED) & (rng.random(shape) < _FROM_SECOND) & ~np.isnan(second)
+        child = np.where(mixed, second, child)
+        changed = rng.random(shape) < rng.choice(_CHANGES, size=(count, 1)) / shape[1]
+        child = space.deactivated(np.where(changed, self._others(child, rng), child))
+        return child[space.allowed(child)]
+
+    def _others(self, codes: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Other values: by the laws of the parameters, or near the ones there are."""
+        fresh = np.take_along_axis(self._fresh, rng.integers(_FRESH, size=codes.shape), axis=0)
+        units = self._ranges.units(codes)
+        near = self._ranges.values(_reflected(units + _SPREAD * rng.standard_normal(units.shape)))
+        places = self._ranges.places
+        fresh[:, places] = np.where(rng.random(units.shape) < _NEARBY, near, fresh[:, places])
+        return fresh
+
+
+def keys(rows: FloatArray) -> list[bytes]:
+    """Configurations as something to look up; not-a-numbers have but one form here, and minus zero is zero."""
+    return [row.tobytes() for row in rows + 0.0]
+
+
+def _reflected(units: FloatArray) -> FloatArray:
+    """Places beyond an end, folded back: a normal step that never leaves the range, without drawing again."""
+    folded = np.abs(units) % 2.0
+    return np.where(folded > 1.0, 2.0 - folded, folded)
