@@ -95,13 +95,16 @@ class Proposer:
         """How many of the first `size` configurations are random draws: the number that gamma is computed from."""
         return sum(self.origin(index) == "random" for index in range(size))
 
-    def propose(self, index: int, known: Sequence[Known] = (), spent: float = math.inf) -> Settings:
+    def propose(
+        self, index: int, known: Sequence[Known] = (), spent: float = math.inf, taught: Sequence[Known] = ()
+    ) -> Settings:
         """The configuration of that index.
 
         Args:
             index: Its place in the pool.
             known: What is known of those before it; only a model's proposals depend on it.
             spent: CPU seconds of all runs so far; the model takes a small share of them at most.
+            taught: What the model knows of others, from elsewhere; they are not in the pool, and may be proposed.
         """
         match self.origin(index):
             case "default" | "favourite":
@@ -109,11 +112,11 @@ class Proposer:
             case "random":
                 return self.space.draw(self.seed, self.random_number(index))
             case "model":
-                return self._from_model(index, known, spent)
+                return self._from_model(index, known, spent, taught)
 
-    def _from_model(self, index: int, known: Sequence[Known], spent: float) -> Settings:
+    def _from_model(self, index: int, known: Sequence[Known], spent: float, taught: Sequence[Known]) -> Settings:
         """The best of what the last search found; a new model when more is known and it may cost that much."""
-        told = [each for each in known if each.n > 0]
+        told = [each for each in (*known, *taught) if each.n > 0]
         rng = np.random.default_rng([_MODEL_STREAM, self.seed, index])
         if len(told) < _FEWEST:
             return self.space.sample(rng)
