@@ -168,7 +168,8 @@ class _Lap:
 
     def _incidents(self, made: Decisions, before: BoolArray) -> None:
         """What happened to whom; the last or first round somebody saw is told by how many positions it had seen."""
-        gone = np.flatnonzero(before & ~self._procedure.candidates)
+        # Pools grow: whoever came meanwhile is not gone.
+        gone = np.flatnonzero(before & ~self._procedure.candidates[: len(before)])
         eliminated = (gone, self._replay.tally.n.take(gone) - 1, np.full(len(gone), np.nan))
         for config, positions, captime in (*self._replay.raises, eliminated):
             if len(config):

@@ -13,6 +13,7 @@ from rich.text import Text
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.live import live_view
 from captime.cli.printing import print_certificate
+from captime.cli.simulate_on import Ground, ground_of
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
@@ -22,8 +23,7 @@ from captime.report.machine import as_json
 from captime.report.simulated import account_of_simulation
 from captime.report.trace_file import check_trace_path, write_trace
 from captime.report.words import printable, rounded_up
-from captime.simulation import Simulation, simulate
-from captime.sources import RuntimeTable, read_table
+from captime.simulation import Simulation
 from captime.sources.accounting import Accounting
 from captime.utilities.durations import duration_text, parse_duration
 
@@ -33,13 +33,29 @@ GOAL_REACHED = ("epsilon", "single")
 def simulate_command(
     source: Annotated[
         Path,
-        typer.Argument(help="Recorded runtimes: .npy, .npz, .csv, .parquet or an ASlib scenario folder."),
+        typer.Argument(
+            help="Recorded runtimes: .npy, .npz, .csv, .parquet or an ASlib scenario folder. With --surrogate: a space."
+        ),
     ],
     *,
     utility: Annotated[
         str,
         typer.Option(help="What an answer is worth, such as 'log-laplace(60, 1)'; see `captime utility --help`."),
     ],
+    surrogate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE|made-up",
+            help="Search the space: learn from this table, or make runtimes up, to answer for it.",
+        ),
+    ] = None,
+    space: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The rows of the table are random configurations of this space."),
+    ] = None,
+    model: Annotated[
+        bool, typer.Option("--model/--no-model", help="On a space: a model proposes every second configuration.")
+    ] = True,
     procedure: Annotated[str, typer.Option(help="Who decides; see `captime list`.")] = "race",
     compare: Annotated[
         str | None,
@@ -80,7 +96,7 @@ def simulate_command(
     ] = None,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Find the best configuration of a recorded table, and say how sure one can be.
+    """Find the best configuration of a recorded table or of a space, and say how sure one can be.
 
     Exit code 0: the goal was reached. 3: stopped early, the certificate printed is valid. 2: something in the
     command or in the file is wrong.
@@ -90,7 +106,7 @@ def simulate_command(
     if plot is not None:
         check_picture_path(plot)
     names = [procedure] if compare is None else _names(compare, option)
-    table = read_table(source, timeout=_timeout(timeout), unsafe_format=unsafe_format)
+    ground = ground_of(source, surrogate, space, model=model, timeout=_timeout(timeout), unsafe_format=unsafe_format)
     wishes: dict[str, Any] = {
         "utility": utility,
         "delta": delta,
@@ -102,22 +118,22 @@ def simulate_command(
         "options": _options(option or []),
         "budget": np.inf if budget is None else parse_duration(budget, "--budget"),
     }
-    results, refused = _run_all(names, table, wishes, quiet=as_json_object)
+    results, refused = _run_all(names, ground, wishes, quiet=as_json_object)
     for name, reason in refused.items():
         typer.echo(f"captime: {name} is left out: {reason}", err=True)
     if trace is not None:
         for name, result in results.items():
-            write_trace(result.outcome.trace, table.configs, trace if compare is None else _beside(trace, name))
+            write_trace(result.outcome.trace, result.table.configs, trace if compare is None else _beside(trace, name))
     if plot is not None:
         curves = {name: curve_of(result.outcome.trace) for name, result in results.items()}
-        draw_epsilon(curves, plot, f"{table.name}, {utility}, delta = {delta:g}", [epsilon])
+        draw_epsilon(curves, plot, f"{ground.name}, {utility}, delta = {delta:g}", [epsilon])
     _print_results(results, compared=compare is not None, as_json_object=as_json_object)
     reached = all(result.outcome.stopped in GOAL_REACHED for result in results.values())
     raise typer.Exit(0 if reached and not refused else 3)
 
 
 def _run_all(
-    names: list[str], table: RuntimeTable, wishes: dict[str, Any], *, quiet: bool
+    names: list[str], ground: Ground, wishes: dict[str, Any], *, quiet: bool
 ) -> tuple[dict[str, Simulation], dict[str, CaptimeError]]:
     """Every procedure on the same stream; among several, one that cannot do it is left out with its reason."""
     for name in names:
@@ -128,12 +144,11 @@ def _run_all(
     refused: dict[str, CaptimeError] = {}
     with asking_to_stop() as interrupted:
         for name in names:
-            title = f"{name} on {printable(table.name)}"
-            with live_view(table.configs, title, wanted=not quiet) as observer:
+            configs: list[str] = []
+            title = f"{name} on {printable(ground.name)}"
+            with live_view(ground.names or configs, title, wanted=not quiet) as observer:
                 try:
-                    results[name] = simulate(
-                        table, procedure=name, observer=observer, interrupted=interrupted, **wishes
-                    )
+                    results[name] = ground.run(name, configs, observer, interrupted, wishes)
                 except ScenarioError as error:
                     refused[name] = error
     if not results:

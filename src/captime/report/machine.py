@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from captime.certificate import Certificate
 from captime.report.simulated import assumptions
-from captime.simulation import Simulation
+from captime.simulation import Pooled, Simulation
 
 
 def certificate_json(held: Certificate, names: Sequence[str]) -> dict[str, object]:
@@ -27,7 +27,7 @@ def certificate_json(held: Certificate, names: Sequence[str]) -> dict[str, objec
 def as_json(result: Simulation) -> dict[str, object]:
     """Everything a program could want to know; infinity, which JSON lacks, becomes null."""
     held, outcome = result.certificate, result.outcome
-    return {
+    told: dict[str, object] = {
         "certificate": certificate_json(held, result.table.configs),
         "procedure": result.procedure,
         "options": {name: str(value) for name, value in result.options.items()},
@@ -56,6 +56,23 @@ def as_json(result: Simulation) -> dict[str, object]:
         "population": result.population,
         "assumptions": assumptions(result),
         "notes": list(result.table.notes),
+    }
+    if isinstance(result.table, Pooled):
+        told["space"] = _on_space(result.table)
+    return told
+
+
+def _on_space(pooled: Pooled) -> dict[str, object]:
+    """What only a simulation on a space has to tell."""
+    found = pooled.found
+    return {
+        "settings": found.settings,
+        "worth": found.worth,
+        "worth_of_best": found.best,
+        "worth_of_default": found.default,
+        "better_by_more_than_epsilon": found.above,
+        "compared_with": found.drawn,
+        "proposals": pooled.proposals,
     }
 
 

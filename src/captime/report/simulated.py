@@ -1,11 +1,12 @@
 """What a simulation has to tell, in the shape that words and pictures start from."""
 
+import json
 import math
 
 from captime.procedures.baselines import BASELINES
 from captime.report.account import Account
 from captime.report.words import cpu_time, rounded_up
-from captime.simulation import Simulation
+from captime.simulation import Pooled, Simulation
 
 _STOPPED = {
     "epsilon": "it reached the epsilon asked for",
@@ -31,6 +32,8 @@ def account_of_simulation(result: Simulation) -> Account:
     more = []
     if result.procedure in BASELINES:
         more.append(("its own guarantee", BASELINES[result.procedure].guarantee))
+    if isinstance(result.table, Pooled):
+        more += _really(result.table)
     hidden = capping_floor(result)
     if hidden is not None:
         more.append(("capping floor", hidden))
@@ -53,6 +56,18 @@ def account_of_simulation(result: Simulation) -> Account:
     )
 
 
+def _really(pooled: Pooled) -> list[tuple[str, str]]:
+    """What nobody could know of a real program: what the answer is worth, and who is better."""
+    found = pooled.found
+    default = "" if found.default is None else f", the default {found.default:.4f}"
+    return [
+        ("its settings", json.dumps(found.settings)),
+        ("pool", f"{pooled.n_configs:,} configurations, {pooled.proposals:,} of them proposed by a model"),
+        ("really worth", f"{found.worth:.4f}; the best of the pool {found.best:.4f}{default}"),
+        ("better by more than epsilon", f"{found.above:.2%} of {found.drawn:,} random configurations"),
+    ]
+
+
 def capping_floor(result: Simulation) -> str | None:
     """What the table's timeout hides, if it hides enough to matter: epsilon cannot fall below it."""
     outcome, limit = result.outcome, result.table.limit
@@ -70,6 +85,8 @@ def capping_floor(result: Simulation) -> str | None:
 def assumptions(result: Simulation) -> list[str]:
     """What the certificate rests on, in words a user can check."""
     table = result.table
+    if isinstance(table, Pooled):
+        return _assumptions_on_space(result, table)
     said = []
     if result.certificate.delta == 0:
         said.append(f"The {table.n_groups:,} instances of the table are all that matters.")
@@ -97,4 +114,16 @@ def assumptions(result: Simulation) -> list[str]:
         said.append(
             f"Crashes and the like ({table.never_finished:.1%} of the runs) never finish and are worth nothing."
         )
+    return said
+
+
+def _assumptions_on_space(result: Simulation, pooled: Pooled) -> list[str]:
+    """The same where a target stood for the program."""
+    said = [pooled.law]
+    if result.population == "finite":
+        said.append(f"Instances are drawn with replacement from {pooled.n_instances:,} (seed {result.seed}).")
+    if result.certificate.gamma:
+        said.append("Gamma is a share of random configurations, by the laws of the parameters.")
+    if math.isfinite(pooled.limit):
+        said.append(f"A run recorded at the timeout of {pooled.limit:g} s counts as at least that long.")
     return said

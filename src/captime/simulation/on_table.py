@@ -1,7 +1,6 @@
-"""One call from wishes to result: a recorded table, a utility and a procedure in, a certificate with its story out."""
+"""A recorded table, a utility and a procedure in, a certificate with its story out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
@@ -14,68 +13,13 @@ from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
 from captime.procedures.options import build_procedure, read_options
+from captime.simulation.result import Simulation
 from captime.sources import RuntimeTable, read_table
 from captime.sources.accounting import Accounting
 from captime.sources.replay import Replay
 from captime.sources.sampling import Stream, stream_of
 from captime.trace import Decisions, Trace
 from captime.utilities import Utility, parse_utility
-
-
-@dataclass(frozen=True, slots=True)
-class Simulation:
-    """A finished simulation: what was asked and what came out.
-
-    Attributes:
-        table: The recorded runtimes.
-        utility: What answers are worth.
-        procedure: Name of the procedure.
-        options: Its options, as given.
-        bound: Name of the bound it used.
-        repeats: Whether cut runs are made again with longer captimes, which needs programs that repeat themselves.
-        delta: Allowed probability of a wrong certificate.
-        epsilon: Goal.
-        sampling: How instances were drawn from the table.
-        population: `stream` (the distribution the instances come from) or `finite` (exactly these instances).
-        seed: Seed of the sampling.
-        accounting: Which cost is reported as *the* cost.
-        outcome: What came out.
-    """
-
-    table: RuntimeTable
-    utility: Utility
-    procedure: str
-    options: Mapping[str, object]
-    bound: str
-    repeats: bool
-    delta: float
-    epsilon: float
-    sampling: str
-    population: str
-    seed: int
-    accounting: Accounting
-    outcome: Outcome = field(repr=False)
-
-    @property
-    def certificate(self) -> Certificate:
-        """The statement."""
-        return self.outcome.certificate
-
-    @property
-    def config_name(self) -> str:
-        """Name of the recommended configuration."""
-        return self.table.configs[self.certificate.config]
-
-    @property
-    def cpu_seconds(self) -> float:
-        """What it would have cost, in the accounting chosen."""
-        return float(self.outcome.seconds.sum())
-
-    def cpu_seconds_under(self, accounting: Accounting) -> float:
-        """What it would have cost under either accounting; the decisions are the same."""
-        rerun = self.outcome.rerun_seconds
-        return self.cpu_seconds - rerun[self.accounting] + rerun[accounting]
-
 
 # Keeps what a baseline draws apart from everything else that is derived from the same seed.
 _BASELINE_KEY = 0x62617365
@@ -127,10 +71,7 @@ def simulate(
     >>> result.certificate.epsilon <= 0.3, result.outcome.stopped
     (True, 'epsilon')
     """
-    if accounting not in ("restart", "resume"):
-        raise ScenarioError(f"accounting is {accounting!r}; there are restart and resume")
-    if not budget > 0:
-        raise ScenarioError(f"the budget is {budget!r} CPU seconds, but it has to be positive")
+    check_wishes(accounting, budget)
     if not isinstance(source, RuntimeTable):
         source = read_table(Path(source), timeout=timeout, unsafe_format=unsafe_format)
     if isinstance(utility, str):
@@ -171,6 +112,14 @@ def simulate(
         accounting=accounting,
         outcome=outcome,
     )
+
+
+def check_wishes(accounting: str, budget: float) -> None:
+    """Refuse what makes no sense, with what would."""
+    if accounting not in ("restart", "resume"):
+        raise ScenarioError(f"accounting is {accounting!r}; there are restart and resume")
+    if not budget > 0:
+        raise ScenarioError(f"the budget is {budget!r} CPU seconds, but it has to be positive")
 
 
 def _truth(table: RuntimeTable, stream: Stream) -> Callable[[int], FloatArray] | None:

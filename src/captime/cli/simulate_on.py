@@ -1,0 +1,158 @@
+"""What `captime simulate` runs on: a recorded table, a space with a surrogate, or a table whose rows are of a space."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.drive import Observer
+from captime.errors import ScenarioError
+from captime.simulation import (
+    Learnt,
+    MadeUp,
+    RowProposer,
+    Rows,
+    Simulation,
+    Target,
+    settings_of_rows,
+    simulate,
+    simulate_on_space,
+)
+from captime.simulation.on_space import Maker
+from captime.sources import RuntimeTable, read_table
+from captime.spaces import Proposer, Settings, Space, read_space
+from captime.utilities import parse_utility
+
+MADE_UP = "made-up"
+"""The surrogate that needs no table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Something to simulate on.
+
+    Attributes:
+        name: What to call it.
+        run: `run(procedure, names, observer, interrupted, wishes)`: one simulation.
+        names: The configurations' names, as far as they are known beforehand.
+    """
+
+    name: str
+    run: Callable[[str, list[str], Observer | None, Callable[[], bool], dict[str, Any]], Simulation]
+    names: Sequence[str] = ()
+
+
+def on_table(table: RuntimeTable) -> Ground:
+    """The rows of a table are the candidates."""
+
+    def run(
+        procedure: str,
+        names: list[str],  # noqa: ARG001 (a table has its own)
+        observer: Observer | None,
+        interrupted: Callable[[], bool],
+        wishes: dict[str, Any],
+    ) -> Simulation:
+        return simulate(table, procedure=procedure, observer=observer, interrupted=interrupted, **wishes)
+
+    return Ground(table.name, run, table.configs)
+
+
+def on_rows(table: RuntimeTable, space: Space, *, model: bool) -> Ground:
+    """The rows of a table are random configurations of a space; a model may choose among half of them."""
+    settings = settings_of_rows(space, table)
+
+    def make(wishes: dict[str, Any]) -> tuple[Maker, Target]:
+        seed = wishes["seed"]
+        maker = RowProposer(space, settings, seed, model=model)
+        if maker.limit < 1:
+            raise ScenarioError(f"{table.name} has {table.n_configs} rows, too few to draw from; expected more")
+        return maker, Rows(space, table, settings, sampling=wishes["sampling"], seed=seed)
+
+    return Ground(table.name, _on_space(make))
+
+
+def on_surrogate(space: Space, surrogate: str, table: RuntimeTable | None, *, model: bool) -> Ground:
+    """Something answers for every configuration of a space.
+
+    Args:
+        space: The space.
+        surrogate: What was asked for, for messages.
+        table: To learn from; None for a made-up target.
+        model: Whether a model proposes every second configuration.
+    """
+    settings: list[Settings] = [] if table is None else settings_of_rows(space, table)
+
+    def make(wishes: dict[str, Any]) -> tuple[Maker, Target]:
+        seed = wishes["seed"]
+        if wishes["sampling"] == "given":
+            raise ScenarioError("--sampling given means nothing with --surrogate, which draws instances; leave it out")
+        wishes["sampling"] = "replace"
+        maker = Proposer(space, seed, model=model)
+        if table is not None:
+            return maker, Learnt(space, table, settings, seed=seed)
+        # A default that is worth a half leaves room above and below.
+        typical = float(parse_utility(wishes["utility"]).inverse(np.array(0.5)))
+        return maker, MadeUp(space, typical, seed=seed)
+
+    return Ground(f"{surrogate} surrogate" if table is None else f"{table.name}, learnt", _on_space(make))
+
+
+def _on_space(
+    make: Callable[[dict[str, Any]], tuple[Maker, Target]],
+) -> Callable[[str, list[str], Observer | None, Callable[[], bool], dict[str, Any]], Simulation]:
+    def run(
+        procedure: str,
+        names: list[str],
+        observer: Observer | None,
+        interrupted: Callable[[], bool],
+        wishes: dict[str, Any],
+    ) -> Simulation:
+        own = dict(wishes)
+        maker, target = make(own)
+        return simulate_on_space(
+            maker,
+            target,
+            # On a space the race is the one whose pool grows.
+            procedure="pool" if procedure == "race" else procedure,
+            observer=observer,
+            interrupted=interrupted,
+            names=names,
+            **own,
+        )
+
+    return run
+
+
+def ground_of(
+    source: Path,
+    surrogate: str | None,
+    space: Path | None,
+    *,
+    model: bool,
+    timeout: float | None,
+    unsafe_format: str | None,
+) -> Ground:
+    """What the words of the command mean.
+
+    Args:
+        source: The argument: a table, or with `surrogate` a space.
+        surrogate: A table to learn from, or `made-up`.
+        space: What the rows of the table are configurations of.
+        model: Whether a model proposes configurations.
+        timeout: The table's own.
+        unsafe_format: A format that is only read on request.
+    """
+    if surrogate is None:
+        table = read_table(source, timeout=timeout, unsafe_format=unsafe_format)
+        return on_table(table) if space is None else on_rows(table, read_space(space), model=model)
+    if space is not None:
+        raise ScenarioError(
+            "--space and --surrogate do not go together: with --surrogate the argument is the space itself, as in "
+            "captime simulate space.pcs --surrogate table.npz"
+        )
+    learnt = None
+    if surrogate != MADE_UP:
+        learnt = read_table(Path(surrogate), timeout=timeout, unsafe_format=unsafe_format)
+    return on_surrogate(read_space(source), surrogate, learnt, model=model)

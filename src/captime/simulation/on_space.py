@@ -1,0 +1,198 @@
+"""A campaign on a parameter space, without its program: the pool grows, and a target answers for everyone in it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.certificate import Certificate
+from captime.drive import Observer, drive
+from captime.errors import ScenarioError
+from captime.procedures import PROCEDURES, Problem
+from captime.procedures.around import AroundProcedure
+from captime.procedures.options import build_procedure
+from captime.procedures.pool_terms import PoolTerms
+from captime.procedures.protocol import Procedure
+from captime.simulation.on_table import check_wishes
+from captime.simulation.pooled import Found, Pooled
+from captime.simulation.replaying import TargetReplay
+from captime.simulation.result import Simulation
+from captime.simulation.target import Target
+from captime.sources.accounting import Accounting
+from captime.spaces import Known, Settings, lessons
+from captime.targets import Targets
+from captime.utilities import Utility, parse_utility
+
+# So many random configurations say how an answer compares with the space.
+_COMPARED = 2000
+
+
+class Maker(Protocol):
+    """Makes configurations by index: `captime.spaces.Proposer`, or `RowProposer` where rows are all there is."""
+
+    n_listed: int
+    model: bool
+    draws_first: int
+
+    def origin(self, index: int) -> str:
+        """Where the configuration of that index comes from."""
+        ...
+
+    def propose(self, index: int, known: Sequence[Known] = (), spent: float = np.inf) -> Settings:
+        """The configuration of that index."""
+        ...
+
+
+def _never() -> bool:
+    return False
+
+
+def simulate_on_space(
+    maker: Maker,
+    target: Target,
+    *,
+    utility: Utility | str,
+    procedure: str = "pool",
+    delta: float = 0.1,
+    epsilon: float = 0.1,
+    captime_first: float = 1.0,
+    seed: int = 0,
+    sampling: str = "replace",
+    accounting: Accounting = "restart",
+    options: Mapping[str, object] | None = None,
+    budget: float = np.inf,
+    observer: Observer | None = None,
+    interrupted: Callable[[], bool] = _never,
+    names: list[str] | None = None,
+) -> Simulation:
+    """Run a campaign on a space as if there were a program.
+
+    Args:
+        maker: Makes the configurations.
+        target: Answers for them.
+        utility: What answers are worth, as an object or as text.
+        procedure: `pool`: the one whose candidates need not exist beforehand.
+        delta: Allowed probability of a wrong certificate.
+        epsilon: Goal.
+        captime_first: The captime everyone starts with, in seconds, where captimes rise.
+        seed: Of the captimes.
+        sampling: How the target meets instances; for the report.
+        accounting: `restart` or `resume`, as on a table.
+        options: Options of the procedure.
+        budget: Stop once so many CPU seconds are spent.
+        observer: Called after every decision.
+        interrupted: Asked between decisions.
+        names: Is filled with the names of the configurations as they come.
+
+    >>> from captime.spaces import Proposer
+    >>> from captime.spaces.formats.section import read_section
+    >>> from captime.simulation import MadeUp
+    >>> space = read_section({"x": {"type": "float", "low": 0.0, "high": 1.0}}, "example")
+    >>> result = simulate_on_space(
+    ...     Proposer(space, 1), MadeUp(space, 10.0), utility="uniform(60)", epsilon=0.3, options={"gamma": 0.5}
+    ... )
+    >>> result.certificate.epsilon <= 0.3, result.certificate.gamma <= 0.5
+    (True, True)
+    """
+    check_wishes(accounting, budget)
+    if procedure != "pool":
+        raise ScenarioError(
+            f"procedure {procedure} compares a fixed list of configurations, and a space has none; use pool, or "
+            "simulate on a table whose rows were drawn from the space"
+        )
+    worth = parse_utility(utility) if isinstance(utility, str) else utility
+    limit = getattr(maker, "limit", None)
+    problem = Problem(
+        n_configs=max(1, maker.n_listed),
+        utility=worth,
+        delta=delta,
+        epsilon=epsilon,
+        captime_first=captime_first,
+        captime_limit=target.limit,
+        n_instances=target.length,
+        seed=seed,
+        pool=PoolTerms(maker.n_listed, model=maker.model, draws_first=maker.draws_first, limit=limit),
+    )
+    made = build_procedure(procedure, PROCEDURES, problem, options or {})
+    replay = TargetReplay(target, made.plan, worth, accounting=accounting, pays=made.pays)
+    growing = _Growing(made, maker, target, replay, [] if names is None else names)
+    growing.grow(problem.n_configs)
+    outcome = drive(growing, replay, budget=budget, observer=observer, interrupted=interrupted)
+    held = outcome.certificate
+    return Simulation(
+        table=Pooled(
+            name=target.name,
+            configs=tuple(growing.names),
+            settings=tuple(growing.settings),
+            limit=target.limit,
+            n_instances=target.n_instances,
+            law=target.law,
+            proposals=sum(maker.origin(index) == "model" for index in range(len(growing.settings))),
+            found=_found(growing.settings, held, target, worth, listed=maker.n_listed > 0),
+        ),
+        utility=worth,
+        procedure=procedure,
+        options=dict(options or {}),
+        bound=made.bound,
+        repeats=made.plan.repeats,
+        delta=delta,
+        epsilon=epsilon,
+        sampling=sampling,
+        population=target.population,
+        seed=seed,
+        accounting=accounting,
+        outcome=outcome,
+    )
+
+
+def _found(settings: list[Settings], held: Certificate, target: Target, utility: Utility, *, listed: bool) -> Found:
+    """What the answer is really worth."""
+    everybody: FloatArray = target.worths(settings, utility)
+    anyone: FloatArray = target.worths(target.anyone(_COMPARED), utility)
+    return Found(
+        settings=settings[held.config],
+        worth=float(everybody[held.config]),
+        best=float(everybody.max()),
+        default=float(everybody[0]) if listed else None,
+        above=float((anyone > everybody[held.config] + held.epsilon).mean()),
+        drawn=len(anyone),
+    )
+
+
+class _Growing(AroundProcedure):
+    """A procedure whose new configurations come into being when it asks for them."""
+
+    def __init__(
+        self, procedure: Procedure, maker: Maker, target: Target, replay: TargetReplay, names: list[str]
+    ) -> None:
+        super().__init__(procedure)
+        self._maker = maker
+        self._target = target
+        self._replay = replay
+        self.names = names
+        self.settings: list[Settings] = []
+
+    @property
+    def intervals(self) -> object:
+        """Of the procedure, if it has any to show."""
+        return getattr(self._procedure, "intervals", None)
+
+    def ask(self, slots: int) -> Targets:
+        """See the protocol."""
+        targets = super().ask(slots)
+        if len(targets):
+            self.grow(int(targets.config.max()) + 1)
+        return targets
+
+    def grow(self, size: int) -> None:
+        """There have to be so many configurations now."""
+        while len(self.settings) < size:
+            index, tally = len(self.settings), self._replay.tally
+            origin = self._maker.origin(index)
+            known = lessons(tally, self.settings) if origin == "model" else []
+            made = self._maker.propose(index, known, float(tally.seconds.sum()))
+            self._target.add(made)
+            self.settings.append(made)
+            self.names.append(origin if origin == "default" else f"{origin}-{index}")
+        self._replay.grow(size)

@@ -1,0 +1,66 @@
+"""What a simulation came to: what was asked, and what came out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from captime.certificate import Certificate
+from captime.drive import Outcome
+from captime.simulation.pooled import Pooled
+from captime.sources import RuntimeTable
+from captime.sources.accounting import Accounting
+from captime.utilities import Utility
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A finished simulation: what was asked and what came out.
+
+    Attributes:
+        table: The recorded runtimes, or who took their place on a space.
+        utility: What answers are worth.
+        procedure: Name of the procedure.
+        options: Its options, as given.
+        bound: Name of the bound it used.
+        repeats: Whether cut runs are made again with longer captimes, which needs programs that repeat themselves.
+        delta: Allowed probability of a wrong certificate.
+        epsilon: Goal.
+        sampling: How instances were drawn from the table.
+        population: `stream` (the distribution the instances come from) or `finite` (exactly these instances).
+        seed: Seed of the sampling.
+        accounting: Which cost is reported as *the* cost.
+        outcome: What came out.
+    """
+
+    table: RuntimeTable | Pooled
+    utility: Utility
+    procedure: str
+    options: Mapping[str, object]
+    bound: str
+    repeats: bool
+    delta: float
+    epsilon: float
+    sampling: str
+    population: str
+    seed: int
+    accounting: Accounting
+    outcome: Outcome = field(repr=False)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The statement."""
+        return self.outcome.certificate
+
+    @property
+    def config_name(self) -> str:
+        """Name of the recommended configuration."""
+        return self.table.configs[self.certificate.config]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What it would have cost, in the accounting chosen."""
+        return float(self.outcome.seconds.sum())
+
+    def cpu_seconds_under(self, accounting: Accounting) -> float:
+        """What it would have cost under either accounting; the decisions are the same."""
+        rerun = self.outcome.rerun_seconds
+        return self.cpu_seconds - rerun[self.accounting] + rerun[accounting]

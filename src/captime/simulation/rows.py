@@ -1,0 +1,184 @@
+"""A table whose rows are random configurations of a space: the rows are all there is, and a model chooses among them.
+
+Random draws and proposals must not share rows: a row that a model has passed over would be no random draw any more. So
+with a model every second row is a draw, in the order of the table, and the others wait to be proposed.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.errors import ScenarioError, TableError
+from captime.procedures.baselines.settings import settings_of
+from captime.procedures.pool_terms import PoolTerms
+from captime.sources import RuntimeTable
+from captime.sources.sampling import stream_of
+from captime.spaces import Known, Settings, Space
+from captime.spaces.model import Surrogate
+from captime.spaces.one_thread import one_thread
+from captime.spaces.proposals import DRAWS_FIRST, FEWEST
+from captime.spaces.self_restraint import Restraint
+from captime.utilities import Utility
+
+_CHOICES = 0x20435
+
+
+def settings_of_rows(space: Space, table: RuntimeTable) -> list[Settings]:
+    """The configurations of a table, read from their names: JSON objects, or words such as `--luby=no -rfirst 30`.
+
+    Whoever a name does not mention has its default.
+    """
+    return [_settings(space, name, table.name) for name in table.configs]
+
+
+def _settings(space: Space, name: str, table: str) -> Settings:
+    where = f"{table}: configuration {name[:60]!r}"
+    try:
+        said = json.loads(name) if name.lstrip().startswith("{") else settings_of(name)
+    except json.JSONDecodeError as flaw:
+        raise TableError(f"{where} begins like JSON, but is none: {flaw}; expected an object of settings") from None
+    try:
+        return space.completed({key: _value(space, key, value) for key, value in said.items()}, where)
+    except ScenarioError as flaw:
+        raise TableError(
+            f"{flaw}. On a space, names of configurations have to be their settings: a JSON object, or words such as "
+            "--restarts=100 -decay 0.9"
+        ) from None
+
+
+def _value(space: Space, name: str, value: object) -> bool | int | float | str:
+    """A value as its parameter has it; texts may stand for numbers."""
+    parameter = space.by_name.get(name)
+    if parameter is None or not isinstance(value, str) or parameter.code(value) is not None:
+        return value  # type: ignore[return-value] # the space itself says what is wrong with anything else
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+class Rows:
+    """A target that has a table's rows and nothing else; the attributes are those of the protocol.
+
+    Args:
+        space: The space.
+        table: The table.
+        settings: Of its rows.
+        sampling: In which order instances are met.
+        seed: Of that order.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        table: RuntimeTable,
+        settings: Sequence[Settings],
+        *,
+        sampling: str = "shuffle",
+        seed: int = 0,
+    ) -> None:
+        self.name = table.name
+        self.limit = table.limit
+        self.n_instances = table.n_instances
+        self.law = f"The space is represented by the {table.n_configs:,} configurations recorded in {table.name}."
+        self._table = table
+        self._stream = stream_of(sampling, table.groups, seed)
+        self.length = self._stream.length
+        self.population = self._stream.population
+        # Of several rows with the same settings the first stands for all.
+        self._row = {_key(space, each): row for row, each in reversed(list(enumerate(settings)))}
+        self._space = space
+        self._settings = list(settings)
+        self._rows: list[int] = []
+
+    def add(self, settings: Settings) -> None:
+        """See the protocol."""
+        self._rows.append(self._row[_key(self._space, settings)])
+
+    def seconds(self, config: int, first: int, last: int) -> FloatArray:
+        """See the protocol."""
+        seconds: FloatArray = self._table.seconds[self._rows[config]].take(self._stream.rows(first, last))
+        return seconds
+
+    def worths(self, settings: Sequence[Settings], utility: Utility) -> FloatArray:
+        """See the protocol."""
+        rows = [self._row[_key(self._space, each)] for each in settings]
+        seconds = self._table.seconds[rows]
+        return np.asarray(np.where(seconds < self.limit, utility(seconds), 0.0).mean(axis=1))
+
+    def anyone(self, count: int) -> list[Settings]:
+        """See the protocol; never more than there are."""
+        return self._settings[:count]
+
+
+def _key(space: Space, settings: Settings) -> bytes:
+    return (space.codes(settings) + 0.0).tobytes()
+
+
+class RowProposer:
+    """Draws and proposals from the rows of a table; nobody is listed.
+
+    Args:
+        space: The space.
+        settings: Of the rows, in the order of the table.
+        seed: Of the model.
+        model: Whether it proposes every second one.
+        draws_first: So many draws come before the first proposal.
+
+    Attributes:
+        n_listed: 0.
+        model: As given.
+        draws_first: As given.
+        limit: How large the pool can become before draws, or rows to propose, are used up.
+    """
+
+    n_listed = 0
+
+    def __init__(
+        self,
+        space: Space,
+        settings: Sequence[Settings],
+        seed: int,
+        *,
+        model: bool = True,
+        draws_first: int = DRAWS_FIRST,
+    ) -> None:
+        self.model = model
+        self.draws_first = draws_first
+        self._space = space
+        self._seed = seed
+        self._draws = list(settings[::2] if model else settings)
+        self._waiting = list(settings[1::2]) if model else []
+        self._terms = PoolTerms(model=model, draws_first=draws_first)
+        self._restraint = Restraint(space)
+        self.limit = 0
+        drawn = 0
+        while True:
+            drawn += self.origin(self.limit) == "random"
+            if drawn > len(self._draws) or self.limit + 1 - drawn > len(self._waiting):
+                break
+            self.limit += 1
+
+    def origin(self, index: int) -> Literal["random", "model"]:
+        """A random draw, or a proposal."""
+        return "model" if self._terms.origin(index) == "model" else "random"
+
+    def propose(self, index: int, known: Sequence[Known] = (), spent: float = np.inf) -> Settings:
+        """The configuration of that index; the arguments are those of `Proposer.propose`."""
+        if self.origin(index) == "random":
+            return self._draws[sum(self.origin(before) == "random" for before in range(index))]
+        return self._waiting.pop(self._choice(index, [each for each in known if each.n > 0], spent))
+
+    def _choice(self, index: int, told: Sequence[Known], spent: float) -> int:
+        """Which of the waiting rows; the next one, while nothing is known or a model costs too much."""
+        if len(told) < FEWEST or not self._restraint.takes(len(told), spent):
+            return 0
+        rng = np.random.default_rng([_CHOICES, self._seed, index])
+        with one_thread():
+            mean, doubt = Surrogate(self._space, told).expected(
+                np.array([self._space.codes(each) for each in self._waiting])
+            )
+        return int((mean + rng.exponential() * doubt).argmax())

@@ -1,0 +1,221 @@
+"""Campaigns on a space without its program: a target answers for every configuration, by a law that is known."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from captime.cli import app
+from captime.errors import ScenarioError, TableError
+from captime.simulation import (
+    Learnt,
+    MadeUp,
+    Pooled,
+    RowProposer,
+    Rows,
+    Simulation,
+    Target,
+    settings_of_rows,
+    simulate_on_space,
+)
+from captime.sources import RuntimeTable
+from captime.sources.formats.npz import write_npz
+from captime.spaces import Proposer, Space, write_space
+from captime.spaces.formats.section import read_section
+from captime.utilities import parse_utility
+
+UTILITY = "log-laplace(1, 1)"
+WISHES = ["--utility", UTILITY, "--epsilon", "0.3", "--option", "gamma=0.5"]
+
+
+def space() -> Space:
+    """A switch, a number under it, a number that always counts."""
+    section: dict[str, object] = {
+        "on": {"type": "bool", "default": False},
+        "x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.5},
+        "n": {"type": "int", "low": 1, "high": 1000, "log": True, "default": 30},
+        "conditions": ["n | on == true"],
+    }
+    return read_section(section, "test")
+
+
+def recorded(n_configs: int = 40, n_instances: int = 30) -> RuntimeTable:
+    """Runtimes of random configurations: faster the larger x is, and twice as fast when it is on."""
+    here = space()
+    rng = np.random.default_rng(4)
+    draws = [here.draw(9, number) for number in range(n_configs)]
+    speed = np.array([2.0 - 3.0 * float(each["x"]) - 0.7 * bool(each["on"]) for each in draws])
+    seconds = np.exp(speed[:, None] + rng.standard_normal(n_instances) + 0.2 * rng.standard_normal((n_configs, 1)))
+    names = [json.dumps(each) for each in draws]
+    return RuntimeTable.build("recorded", names, [f"i{j}" for j in range(n_instances)], seconds, timeout=20.0)
+
+
+def run(target: Target, **wishes: object) -> Simulation:
+    """A short campaign."""
+    options = {"gamma": 0.5}
+    return simulate_on_space(Proposer(space(), 1), target, utility=UTILITY, epsilon=0.3, options=options, **wishes)  # type: ignore[arg-type] # few words, many types
+
+
+def learnt(seed: int = 0) -> Learnt:
+    """A target learnt from the table."""
+    table = recorded()
+    return Learnt(space(), table, settings_of_rows(space(), table), seed=seed)
+
+
+def command(*words: str) -> Result:
+    """The command line."""
+    return CliRunner().invoke(app, ["simulate", *words])
+
+
+@pytest.mark.parametrize("make", [learnt, lambda seed=0: MadeUp(space(), 1.0, seed=seed)])
+def test_the_same_seed_gives_the_same_campaign(make: type[Learnt]) -> None:
+    """And another seed another one."""
+    results = [run(make(seed=seed)) for seed in (1, 1, 2)]  # type: ignore[call-arg, arg-type] # a maker of targets
+    first, again, other = [(each.certificate, each.cpu_seconds) for each in results]
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("make", [learnt, lambda: MadeUp(space(), 1.0)])
+def test_what_a_target_says_it_is_worth_is_what_its_runs_are_worth(make: type[Learnt]) -> None:
+    """The law that simulations are judged by is the law of the runs."""
+    target, utility = make(), parse_utility(UTILITY)  # type: ignore[call-arg] # as above
+    settings = [space().draw(5, number) for number in range(3)]
+    truth = target.worths(settings, utility)
+    for config, each in enumerate(settings):
+        target.add(each)
+        seconds = target.seconds(config, 0, 20_000)
+        worth = np.where(seconds < target.limit, utility(seconds), 0.0)
+        assert abs(worth.mean() - truth[config]) < 5.0 * worth.std() / np.sqrt(len(worth))
+
+
+def test_runs_do_not_depend_on_who_was_asked_before_or_how_many_at_a_time() -> None:
+    """One configuration, one position, one runtime."""
+    one, other, here = learnt(), learnt(), space()
+    one.add(here.draw(0, 0))
+    one.add(here.draw(0, 1))
+    other.add(here.draw(0, 1))
+    at_once = one.seconds(1, 0, 3000)
+    in_pieces = np.concatenate([other.seconds(0, first, first + 500) for first in range(0, 3000, 500)])
+    np.testing.assert_array_equal(at_once, in_pieces)
+
+
+def test_a_recorded_configuration_behaves_as_it_did() -> None:
+    """Its runs on an instance are the recorded ones, cut where they were cut."""
+    table, target = recorded(), learnt()
+    settings = settings_of_rows(space(), table)
+    target.add(settings[7])
+    assert set(target.seconds(0, 0, 500).tolist()) <= set(table.seconds[7].tolist())
+    assert target.resemblance([settings[7]])[0, 7] == 1.0
+
+
+def test_a_learnt_target_knows_what_matters() -> None:
+    """Configurations that nobody recorded are judged by those like them."""
+    target, utility = learnt(), parse_utility(UTILITY)
+    fast, slow = target.worths([{"on": True, "x": 0.97, "n": 400}, {"on": False, "x": 0.03}], utility)
+    assert fast > slow + 0.2
+
+
+def test_campaigns_on_a_space_find_something_good_and_say_what_it_is_worth() -> None:
+    """The recommended configuration is within the promise, and better than the default."""
+    result = run(learnt())
+    pooled = result.table
+    assert isinstance(pooled, Pooled)
+    assert result.outcome.stopped == "epsilon"
+    assert pooled.n_configs == len(pooled.settings) >= 8
+    assert 0 < pooled.proposals < pooled.n_configs
+    assert pooled.found.worth <= pooled.found.best
+    assert pooled.found.above <= 0.5
+    assert pooled.found.default is not None
+    assert pooled.found.worth > pooled.found.default
+
+
+def test_certificates_on_spaces_of_known_law_are_true() -> None:
+    """Forty campaigns at delta 0.1: at most a binomial limit of them may say what is false."""
+    wrong = 0
+    for seed in range(40):
+        target = MadeUp(space(), 1.0, seed=seed)
+        result = simulate_on_space(
+            Proposer(space(), seed), target, utility=UTILITY, epsilon=0.4, options={"gamma": 0.5}, seed=seed
+        )
+        assert isinstance(result.table, Pooled)
+        wrong += result.table.found.above > 1.1 * (result.certificate.gamma or 0.0)
+        wrong += result.table.found.best > result.table.found.worth + result.certificate.epsilon
+    assert wrong <= 9
+
+
+def test_rows_are_drawn_or_proposed_but_never_both() -> None:
+    """With a model every second row waits to be proposed; draws keep the order of the table."""
+    table, here = recorded(), space()
+    settings = settings_of_rows(here, table)
+    proposer = RowProposer(here, settings, seed=0, draws_first=2)
+    made = [proposer.propose(index) for index in range(proposer.limit)]
+    drawn = [each for index, each in enumerate(made) if proposer.origin(index) == "random"]
+    proposed = [each for index, each in enumerate(made) if proposer.origin(index) == "model"]
+    assert drawn == settings[::2][: len(drawn)]
+    assert proposed
+    assert all(each in settings[1::2] for each in proposed)
+    assert RowProposer(here, settings, seed=0, model=False).limit == table.n_configs
+    target = Rows(here, table, settings, sampling="replace")
+    target.add(made[0])
+    assert set(target.seconds(0, 0, 100).tolist()) <= set(table.seconds[0].tolist())
+
+
+def test_names_of_rows_are_settings() -> None:
+    """As JSON, or as words; who is not mentioned has its default, and nonsense is named."""
+    here = space()
+
+    def table(name: str) -> RuntimeTable:
+        return RuntimeTable.build("named", [name], ["i"], np.ones((1, 1)), timeout=2.0)
+
+    assert settings_of_rows(here, table('{"on": true, "x": 0.25, "n": 3}')) == [{"on": True, "x": 0.25, "n": 3}]
+    assert settings_of_rows(here, table("--on=true -x 0.25")) == [{"on": True, "x": 0.25, "n": 30}]
+    for name, said in (("c17", "no parameter name"), ("{nonsense", "is none"), ("-x 7", "expected a number")):
+        with pytest.raises(TableError, match=said):
+            settings_of_rows(here, table(name))
+
+
+def test_only_procedures_that_let_a_pool_grow_work_on_a_space() -> None:
+    """The others say what to do instead."""
+    with pytest.raises(ScenarioError, match="use pool"):
+        run(MadeUp(space(), 1.0), procedure="up")
+
+
+def test_the_command_line_searches_a_space(tmp_path: Path) -> None:
+    """With a table to learn from, with none, and with the rows alone; JSON has what only simulations know."""
+    pcs, table = tmp_path / "space.pcs", tmp_path / "table.npz"
+    pcs.write_text(write_space(space(), "pcs"), encoding="utf-8")
+    write_npz(recorded(), table)
+    for words in (
+        [str(pcs), "--surrogate", str(table)],
+        [str(pcs), "--surrogate", "made-up", "--no-model"],
+        [str(table), "--space", str(pcs), "--sampling", "replace"],
+    ):
+        result = command(*words, *WISHES, "--json")
+        assert result.exit_code == 0, result.output
+        told = json.loads(result.stdout)
+        assert told["procedure"] == "pool"
+        assert 0.0 <= told["space"]["worth"] <= told["space"]["worth_of_best"] <= 1.0
+        assert bool(told["space"]["proposals"]) == ("--no-model" not in words)
+        assert json.loads(command(*words, *WISHES, "--json").stdout) == told
+    shown = command(str(pcs), "--surrogate", "made-up", *WISHES)
+    assert shown.exit_code == 0
+    assert "really worth" in shown.stdout
+
+
+def test_wrong_words_about_spaces_are_explained(tmp_path: Path) -> None:
+    """Exit code 2 and what to write instead."""
+    pcs, table = tmp_path / "space.pcs", tmp_path / "table.npz"
+    pcs.write_text(write_space(space(), "pcs"), encoding="utf-8")
+    write_npz(recorded(), table)
+    wrong = {
+        "do not go together": [str(pcs), "--surrogate", str(table), "--space", str(pcs)],
+        "--sampling given": [str(pcs), "--surrogate", "made-up", "--sampling", "given"],
+        "use pool": [str(pcs), "--surrogate", "made-up", "--procedure", "up"],
+    }
+    for said, words in wrong.items():
+        result = command(*words, *WISHES)
+        assert isinstance(result.exception, ScenarioError) or result.exit_code == 2
+        assert said in (result.output + str(result.exception)).replace("\n", " ")
