@@ -1,6 +1,7 @@
 """`captime measure`: every configuration on every instance up to a captime, written as a table for simulations."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,12 @@ from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
+from captime.programs.configurations import Configuration
 from captime.report.campaign_view import campaign_view
 from captime.report.words import cpu_time, printable
 from captime.scenario import load_scenario
 from captime.sources.formats.npz import write_npz
+from captime.spaces import Proposer
 from captime.utilities.durations import parse_duration
 
 
@@ -27,6 +30,9 @@ def measure_command(
     ] = None,
     instances: Annotated[
         int | None, typer.Option(min=1, help="How many instances; needed where a generator makes them.")
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=1, help="On a space: the default and so many random configurations.")
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; beside the table by default.")
@@ -44,8 +50,11 @@ def measure_command(
         raise ScenarioError(
             f"--out is {str(out)!r}; tables are written as .npz files, so say {out.with_suffix('.npz')}"
         )
-    parts = load_scenario(scenario).build()
-    question = question_of(parts)
+    asked_for = load_scenario(scenario)
+    if draws is not None:
+        asked_for = replace(asked_for, candidates=_drawn(asked_for.proposer, draws, scenario))
+    parts = asked_for.build()
+    question = replace(question_of(parts), proposer=None)
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
     on_cluster = parts.executor.kind != "local"
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
@@ -71,6 +80,20 @@ def measure_command(
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
     raise typer.Exit(0 if result.outcome.stopped == "instances" else 3)
+
+
+def _drawn(proposer: Proposer | None, count: int, scenario: Path) -> tuple[Configuration, ...]:
+    """The default and random draws, named by their settings, so that a table of them can be simulated on as a space."""
+    if proposer is None:
+        raise ScenarioError(
+            f"--draws asks for random configurations, but {scenario.name} has no [space]; leave it out"
+        )
+    space = proposer.space
+    drawn = [space.default, *(space.draw(proposer.seed, number) for number in range(count))]
+    return tuple(
+        Configuration(name, dict(each), origin="random" if place else "default")
+        for place, (name, each) in enumerate({json.dumps(each, sort_keys=True): each for each in drawn}.items())
+    )
 
 
 def _show(  # noqa: PLR0917 (seven facts in one sentence)
