@@ -1,7 +1,6 @@
 """`captime.configure`: a campaign from Python in one call, with a function or a command as its target."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import mkdtemp
@@ -9,7 +8,7 @@ from typing import Any
 
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of
-from captime.campaign.identity import known_instances
+from captime.campaign.identity import as_begun
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
 from captime.errors import ScenarioError
@@ -102,7 +101,7 @@ def configure(
         values, document["instances"] = list(instances), {"sampling": sampling}
     path = Path(mkdtemp(prefix="captime-")) / "campaign.ledger" if ledger is None else Path(ledger)
     asked = scenario_of(document, folder, function=function, values=values)
-    parts = replace(asked, known=known_instances(path)).build()
+    parts = as_begun(asked, path).build()
     question = question_of(parts)
     with (
         executor_of(parts, path, client, jobs) as make,

@@ -19,6 +19,7 @@ def question_of(parts: Parts) -> Question:
         program=parts.program,
         stream=parts.stream,
         configs=list(parts.config_rows),
+        newcomers=parts.newcomers,
         utility=parts.utility,
         delta=problem.delta,
         epsilon=problem.epsilon,

@@ -1,19 +1,39 @@
 """Whether a ledger belongs to the question that is asked: what was run must be what is run.
 
-One thing may grow: the stream of instances, at its end. What was added is written down, and counts from then on.
+Two things may grow: the stream of instances and the list of configurations, each at its end. What was added is written
+down, and counts from then on. Goals are not part of the question.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from captime.campaign.earlier import check_unlearned
+from captime.campaign.goals import GOAL_OPTIONS
 from captime.campaign.question import Question
 from captime.errors import ScenarioDiffers
 from captime.ledger import LedgerReader
-from captime.scenario.identity import difference, grown
+from captime.ledger.rows import Noted
+from captime.scenario import Scenario
+from captime.scenario.identity import difference, grown, plain
 
 _GOAL, _LENGTH = "goal", "length"
 """What a ledger is told beside the identity: the first goal, and the first length of the stream."""
+_GROWING = ("instances", "configurations")
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What was added since a ledger was last written to.
+
+    Attributes:
+        instances: At the end of the stream, each with name and digest.
+        configurations: At the end of the list, as described.
+    """
+
+    instances: tuple[Any, ...] = ()
+    configurations: tuple[Any, ...] = ()
 
 
 def remembered(question: Question) -> dict[str, object]:
@@ -21,17 +41,18 @@ def remembered(question: Question) -> dict[str, object]:
     return {**question.identity, _GOAL: question.epsilon, _LENGTH: question.stream.length}
 
 
-def recorded(path: Path) -> dict[str, Any]:
-    """The identity of a ledger, with the instances that were added on the way."""
+def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
+    """The identity of a ledger, with what was added on the way; and its notes."""
     with LedgerReader(path) as reader:
         before: dict[str, Any] = dict(reader.scenario)
-        added = [entry for event in reader.events() if event.kind == "instances" for entry in _entries(event.facts)]
+        notes = reader.events()
     for beside in (_GOAL, _LENGTH):
         before.pop(beside, None)
-    if added:
-        instances = before["instances"]
-        before["instances"] = {**instances, "list": [*instances["list"], *added]}
-    return before
+    for section in _GROWING:
+        added = [entry for note in notes if note.kind == section for entry in _entries(note.facts)]
+        if added:
+            before[section] = {**before[section], "list": [*before[section]["list"], *added]}
+    return before, notes
 
 
 def _entries(facts: Mapping[str, object]) -> list[Any]:
@@ -39,39 +60,54 @@ def _entries(facts: Mapping[str, object]) -> list[Any]:
     return entries if isinstance(entries, list) else []
 
 
-def known_instances(path: Path) -> list[str]:
-    """Names of the instances of a ledger's stream, in its order; none if it has no ledger yet, or no list of them."""
+def as_begun(scenario: Scenario, path: Path) -> Scenario:
+    """The scenario as the ledger knows it: what was there when it was begun keeps its place, and what is new follows.
+
+    Args:
+        scenario: As it is now.
+        path: The ledger; if there is none yet, nothing was begun.
+    """
     if not path.exists():
-        return []
-    instances = recorded(path).get("instances")
+        return scenario
+    with LedgerReader(path) as reader:
+        listed = reader.scenario.get("configurations")
+    begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
+    return replace(scenario, known=_known_instances(path), begun_with=begun)
+
+
+def _known_instances(path: Path) -> list[str]:
+    """Names of the instances of a ledger's stream, in its order; none if it has no list of them."""
+    instances = recorded(path)[0].get("instances")
     if not isinstance(instances, dict) or instances.get("sampling") not in ("shuffle", "given"):
         return []
     return [str(entry[0]) for entry in instances.get("list", ())]
 
 
-def check_identity(path: Path, question: Question) -> list[Any]:
-    """Refuse to mix runs of one question with those of another; return the instances that were added at the end."""
-    before, now = recorded(path), _plain(question.identity)
+def check_identity(path: Path, question: Question) -> Growth:
+    """Refuse to mix runs of one question with those of another; return what was added at the ends of the lists."""
+    before, notes = recorded(path)
+    before, now = _asked(before), _asked(plain(question.identity))
     differs = difference(before, now)
     if not differs:
-        return []
-    added = grown(before, now) if "instances" in before and "configurations" in before else None
-    if added is not None and added[0] == 0 and now["instances"].get("sampling") in ("shuffle", "given"):
-        entries: list[Any] = now["instances"]["list"][-added[1] :]
-        return entries
+        return Growth()
+    added = grown(before, now) if all(name in before for name in _GROWING) else None
+    if added is not None and (added[1] == 0 or now["instances"].get("sampling") in ("shuffle", "given")):
+        configurations, instances = (now[name].get("list", []) for name in ("configurations", "instances"))
+        growth = Growth(
+            tuple(instances[len(instances) - added[1] :]), tuple(configurations[len(configurations) - added[0] :])
+        )
+        check_unlearned(notes, growth.instances, path)
+        return growth
     listed = "".join(f"\n  {line}" for line in differs)
     raise ScenarioDiffers(
         f"{path}: this ledger belongs to another scenario. It differs in:{listed}\nPut that back to go on, or begin a "
-        "new ledger with --ledger"
+        "new ledger with --ledger. (Configurations and instances may be added at the end of their lists. None may go, "
+        "and none may change places.)"
     )
 
 
-def _plain(identity: Mapping[str, object]) -> dict[str, Any]:
-    """As it comes back from a file: tuples are lists there."""
-    return {name: _listed(value) for name, value in identity.items()}
-
-
-def _listed(value: object) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _listed(each) for name, each in value.items()}
-    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
+def _asked(identity: dict[str, Any]) -> dict[str, Any]:
+    """The identity without the options that are goals."""
+    goals = GOAL_OPTIONS.get(str(identity.get("procedure")), ())
+    options = {name: value for name, value in identity.get("options", {}).items() if name not in goals}
+    return {**identity, "options": options} if "options" in identity else identity

@@ -6,6 +6,8 @@ from typing import overload
 
 import numpy as np
 
+from captime.campaign.goals import GOAL_OPTIONS, Goal, goal_of
+from captime.errors import ScenarioError
 from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.procedures.options import build_procedure
@@ -52,7 +54,8 @@ class Question:
     Attributes:
         program: How a run is made and judged.
         stream: The instances, in an order that was fixed beforehand.
-        configs: The configurations, by index; on a space the list grows.
+        configs: The configurations, by index, as they were when the campaign began; the list grows.
+        newcomers: Those that were added to the list since, in its order.
         utility: What an answer is worth.
         delta: Allowed probability of a wrong certificate.
         epsilon: Goal; 0 for as long as one likes.
@@ -86,15 +89,40 @@ class Question:
     maker: Callable[[Problem], Procedure] | None = None
     source: str = ""
     identity: Mapping[str, object] = field(default_factory=dict)
+    newcomers: tuple[ConfigRow, ...] = ()
 
     @property
     def names(self) -> Sequence[str]:
         """Of the configurations, by index; who joins later is in it too."""
         return Names(self.configs)
 
-    def with_goal(self, epsilon: float | None) -> "Question":
-        """The same question, asked more or less precisely."""
-        return self if epsilon is None else replace(self, epsilon=epsilon)
+    def with_goal(self, epsilon: float | None, gamma: float | None = None) -> "Question":
+        """The same question, asked more or less precisely.
+
+        Args:
+            epsilon: Within this of the best; None for what was said before.
+            gamma: On a space, the share of luckiest configurations that may be missed; likewise.
+        """
+        asked = self if epsilon is None else replace(self, epsilon=epsilon)
+        if gamma is None:
+            return asked
+        if self.procedure not in GOAL_OPTIONS:
+            raise ScenarioError(
+                f"gamma is {gamma!r}, but {self.procedure} knows no gamma: it speaks about a list. Leave it out, or "
+                "describe a [space]"
+            )
+        return replace(asked, options={**asked.options, "gamma": gamma})
+
+    @property
+    def goal(self) -> Goal:
+        """When it is good enough."""
+        return goal_of(self.procedure, self.options, self.epsilon)
+
+    def begun_towards(self, goal: Goal) -> "Question":
+        """The same question with the goal that a campaign was begun with."""
+        names = GOAL_OPTIONS.get(self.procedure, ())
+        begun = {name: getattr(goal, name) for name in names}
+        return replace(self, epsilon=goal.epsilon, options={**self.options, **begun})
 
     def problem(self, length: int | None = None) -> Problem:
         """The question as procedures see it: indices and wishes.

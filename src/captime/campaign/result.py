@@ -33,6 +33,7 @@ class CampaignResult:
         order: `arrival`, or `fixed` if the answer depends on outcomes alone.
         resumed: Whether there were runs on record already.
         place: On which machines time was measured, in words; "" for this one.
+        learned: What is to be said about earlier campaigns that taught the model; "" if there are none.
     """
 
     question: Question
@@ -47,6 +48,7 @@ class CampaignResult:
     order: str
     resumed: bool
     place: str = ""
+    learned: str = ""
 
     @property
     def certificate(self) -> Certificate:

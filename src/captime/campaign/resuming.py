@@ -1,9 +1,9 @@
 """Going on where a ledger ends: nothing is stored but facts, so what was decided is decided again from them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from captime.campaign.census import Census
-from captime.campaign.goals import set_goal, set_length
+from captime.campaign.goals import Change, change_of
 from captime.campaign.objections import Objections
 from captime.campaign.remembering import Key, counts_for_good, key_of
 from captime.evidence import Evidence
@@ -31,8 +31,9 @@ class Memory:
         attempts: How often each run was tried.
         open: Requests that were started and never heard of again.
         events: How many there were.
-        goals: Other epsilons that were asked for on the way, in their order.
-        lengths: How long the stream became on the way, in that order.
+        changes: What was asked for otherwise on the way, in that order.
+        frontier: The first position that nobody was started on.
+        notes: Everything that was noted.
     """
 
     def __init__(self, census: Census, objections: Objections, losses: Losses) -> None:
@@ -43,8 +44,9 @@ class Memory:
         self.attempts: dict[tuple[int, int], int] = {}
         self.open: dict[RunRequest, None] = {}
         self.events = 0
-        self.goals: list[float] = []
-        self.lengths: list[int] = []
+        self.changes: list[Change] = []
+        self.frontier = 0
+        self.notes: list[Noted] = []
 
     def reading(self, story: Iterable[Event]) -> Iterator[Event]:
         """Pass the story on, and take down what has to be remembered."""
@@ -56,12 +58,13 @@ class Memory:
                     for request in requests:
                         self.attempts[request.config, request.instance] = request.attempt + 1
                         self.open[request] = None
+                        self.frontier = max(self.frontier, request.instance + 1)
                 case Observed(_, outcomes, _):
                     self._take(outcomes)
-                case Noted(_, "goal", facts):
-                    self.goals.append(float(str(facts["epsilon"])))
-                case Noted(_, "instances", facts):
-                    self.lengths.append(int(str(facts["length"])))
+                case Noted():
+                    self.notes.append(event)
+                    change = change_of(event)
+                    self.changes += [] if change is None else [change]
             yield event
         reached("recovery")
 
@@ -87,13 +90,29 @@ class Memory:
         return [RunOutcome(request, status, 0.0, 0.0, _INTERRUPTED, Verdict.LOST) for request in self.open]
 
 
-def go_on(procedure: Procedure, evidence: Evidence, ledger: Ledger, memory: Memory, *, repeatable: bool) -> None:
-    """Bring a new procedure and new books to where the ledger ends; what was under way then is written off as lost."""
+def go_on(
+    procedure: Procedure,
+    evidence: Evidence,
+    ledger: Ledger,
+    memory: Memory,
+    *,
+    repeatable: bool,
+    apply: Callable[[Change], None],
+) -> None:
+    """Bring a new procedure and new books to where the ledger ends; what was under way then is written off as lost.
+
+    Args:
+        procedure: Made as the first one was.
+        evidence: Likewise.
+        ledger: Where it is all written.
+        memory: Takes down what has to be remembered.
+        repeatable: Whether what was under way may be tried again.
+        apply: Makes a change, at the place where it was made.
+    """
     for event in walk_again(procedure, evidence, memory.reading(ledger.replay())):
-        if isinstance(event, Noted) and event.kind == "goal":
-            set_goal(procedure, event.facts)
-        elif isinstance(event, Noted) and event.kind == "instances":
-            set_length(procedure, event.facts)
+        change = change_of(event) if isinstance(event, Noted) else None
+        if change is not None:
+            apply(change)
     write_off(ledger, memory, repeatable=repeatable, tell=(procedure, evidence))
 
 

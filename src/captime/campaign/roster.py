@@ -4,16 +4,19 @@ A procedure knows indices only. When it orders a configuration that does not exi
 and given to the program, in this order. What is on record stays as it is: going on later never proposes it anew.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from captime.campaign.goals import set_goal, set_length
+from captime.campaign.earlier import Earlier
+from captime.campaign.goals import Goal, Joined, let_join, reached, set_goal, set_length
+from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
 from captime.procedures.around import AroundProcedure
 from captime.procedures.protocol import Procedure
 from captime.programs.configurations import Configuration
 from captime.programs.protocol import GrowingProgram
-from captime.scenario.pools import name_of
 from captime.spaces import Proposer, Settings, lessons
 from captime.targets import Targets
 
@@ -29,6 +32,7 @@ class Roster:
         rows: Those that exist; the list grows.
         recorded: Those on record, which may be more: they are taken as they are, and not written again.
         write: Writes new ones down.
+        earlier: What earlier campaigns can teach the model; None for nothing.
     """
 
     def __init__(
@@ -38,30 +42,53 @@ class Roster:
         rows: list[ConfigRow],
         recorded: Sequence[ConfigRow],
         write: Write,
+        *,
+        earlier: Earlier | None = None,
     ) -> None:
+        self._late: dict[int, ConfigRow] = {}
+        self._earlier = earlier
         self._proposer = proposer
         self._program = program
         self._recorded = list(recorded)
         self._write = write
         self.rows = rows
 
-    def grow(self, size: int, evidence: Evidence) -> None:
-        """There have to be so many configurations now."""
+    def expect(self, first: int, rows: Sequence[ConfigRow]) -> None:
+        """These were added by the user, and have the indices from `first` on."""
+        for index, row in enumerate(rows, first):
+            self._late[index] = replace(row, index=index, name=f"{row.origin}-{index}")
+
+    def grow(self, size: int, evidence: Evidence, starts: Mapping[int, int]) -> None:
+        """There have to be so many configurations now.
+
+        Args:
+            size: So many.
+            evidence: What is known of those there are.
+            starts: On which position of the stream each will begin, by index; 0 for who is not named.
+        """
         while len(self.rows) < size:
             index = len(self.rows)
-            # Asked even if the answer is on record: what a model proposes next depends on having been asked before.
-            known = []
-            if self._proposer.origin(index) == "model":
-                known = lessons(evidence.tally, [settings_of(row) for row in self.rows])
-            settings = self._proposer.propose(index, known, float(evidence.tally.seconds.sum()))
-            if index < len(self._recorded):
-                row = self._recorded[index]
-            else:
-                origin = self._proposer.origin(index)
-                row = ConfigRow(index, name_of(self._proposer, index), {"settings": settings}, origin)
+            row = self._late[index] if index in self._late else self._proposed(index, evidence, starts.get(index, 0))
+            if index >= len(self._recorded):
                 self._write([row])
+            elif row.origin != self._recorded[index].origin:
+                there = self._recorded[index].name
+                raise ReplayDiverged(f"configuration {index} is {there} on record, and now it would be {row.name}")
+            else:
+                row = self._recorded[index]
             self.rows.append(row)
             self._program.extend([configuration_of(row)])
+
+    def _proposed(self, index: int, evidence: Evidence, start: int) -> ConfigRow:
+        """Who comes next from the space; whoever was added stands between those, and shifts them."""
+        place = index - sum(late < index for late in self._late)
+        origin, known, taught = self._proposer.origin(place), [], []
+        if origin == "model":
+            known = lessons(evidence.tally, [settings_of(row) for row in self.rows])
+            taught = [] if self._earlier is None else self._earlier.until(start)
+        # Asked even if the answer is on record: what a model proposes next depends on having been asked before.
+        settings = self._proposer.propose(place, known, float(evidence.tally.seconds.sum()), taught)
+        return ConfigRow(index, f"{origin}-{index}" if index else origin, {"settings": settings}, origin)
 
 
 def settings_of(row: ConfigRow) -> Settings:
@@ -72,7 +99,9 @@ def settings_of(row: ConfigRow) -> Settings:
 
 def configuration_of(row: ConfigRow) -> Configuration:
     """As programs know it."""
-    return Configuration(row.name, dict(settings_of(row)), origin=row.origin)
+    own = {name: row.settings.get(name) for name in ("command", "answer", "exit_codes")}
+    words: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in own.items()}
+    return Configuration(row.name, dict(settings_of(row)), origin=row.origin, **words)
 
 
 class Growing(AroundProcedure):
@@ -89,17 +118,27 @@ class Growing(AroundProcedure):
         self._roster = roster
         self._evidence = evidence
 
-    def retarget(self, epsilon: float) -> None:
-        """From now on this is the goal."""
-        set_goal(self._procedure, {"epsilon": epsilon})
+    def retarget(self, epsilon: float, gamma: float | None = None, stop: str | None = None) -> None:
+        """From now on these are the goals."""
+        set_goal(self._procedure, Goal(epsilon, gamma, stop))
+
+    def reached(self, epsilon: float, gamma: float, stop: str) -> bool:
+        """Whether it would be content with these."""
+        return reached(self._procedure, Goal(epsilon, gamma, stop))
 
     def more_instances(self, length: int) -> None:
         """From now on the stream has so many positions."""
-        set_length(self._procedure, {"length": length})
+        set_length(self._procedure, length)
+
+    def newcomers(self, count: int, earliest: int = 0) -> int:
+        """From now on there are more configurations."""
+        return let_join(self._procedure, Joined(count, earliest))
 
     def ask(self, slots: int) -> Targets:
         """See the protocol."""
         targets = super().ask(slots)
         if len(targets):
-            self._roster.grow(int(targets.config.max()) + 1, self._evidence)
+            first = [0] * len(targets) if targets.first is None else targets.first.tolist()
+            starts = dict(zip(targets.config.tolist(), first, strict=True))
+            self._roster.grow(int(targets.config.max()) + 1, self._evidence, starts)
         return targets

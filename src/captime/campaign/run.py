@@ -1,6 +1,6 @@
 """A campaign from beginning to end: ledger, slots, procedure, and the loop in which they meet."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,8 +12,9 @@ import numpy as np
 
 from captime.arrays import BoolArray
 from captime.campaign.census import Census
-from captime.campaign.goals import GoalAfterGoal, set_goal, set_length
-from captime.campaign.identity import check_identity, remembered
+from captime.campaign.earlier import Earlier, learned_words
+from captime.campaign.goals import Change, OneAfterTheOther
+from captime.campaign.identity import Growth, check_identity, remembered
 from captime.campaign.journal import LedgerJournal
 from captime.campaign.objections import Objections
 from captime.campaign.question import Question
@@ -22,6 +23,7 @@ from captime.campaign.repeatability import refuse_if_not, try_twice
 from captime.campaign.result import CampaignResult
 from captime.campaign.resuming import Memory, go_on, write_off
 from captime.campaign.roster import Growing, Roster
+from captime.campaign.steering import Steering, first_goal, new_changes, note_lessons
 from captime.campaign.stopping import StopRules
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
@@ -32,6 +34,7 @@ from captime.executors.losses import Losses
 from captime.executors.protocol import Executor, Remote
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
+from captime.ledger.rows import Noted
 from captime.live import LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.programs.answers import AnswerBook
@@ -88,6 +91,7 @@ def run_campaign(
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
     make_executor: MakeExecutor | None = None,
+    earlier: Earlier | None = None,
 ) -> CampaignResult:
     """Begin a campaign, or go on with the one in this ledger, until its goal is reached or a rule stops it.
 
@@ -98,6 +102,7 @@ def run_campaign(
         observer: Called after every lap.
         interrupted: Asked before every lap; True stops with the certificate held so far.
         make_executor: Where runs happen; slots on this machine if it is left out.
+        earlier: On a space, earlier campaigns from which the model learns, and nobody else.
     """
     manner = manner or Manner()
     first = question.build()
@@ -110,14 +115,16 @@ def run_campaign(
     make = make_executor or _local(manner)
     if first.plan.repeats and manner.check_repeatability and not path.exists():
         _check_repeatability(question, make)
-    added = check_identity(path, question) if path.exists() else []
+    growth = check_identity(path, question) if path.exists() else Growth()
     with _ledger_for(question, path, manner) as ledger:
         sweep(ledger.campaign_id)
         inner = make(question.program, ledger.campaign_id)
         if isinstance(inner, Remote):
             inner.tell_events(ledger.noted, ledger.observed)
         try:
-            result = _Campaign(question, ledger, inner, manner, added).run(observer, interrupted)
+            result = _Campaign(question, ledger, inner, manner, growth=growth, earlier=earlier).run(
+                observer, interrupted
+            )
         finally:
             inner.close()
     # Closing it in good order is a row too.
@@ -157,9 +164,17 @@ class _Campaign:
     """Everybody who takes part."""
 
     def __init__(
-        self, question: Question, ledger: Ledger, inner: Executor, manner: Manner, added: Sequence[object]
+        self,
+        question: Question,
+        ledger: Ledger,
+        inner: Executor,
+        manner: Manner,
+        *,
+        growth: Growth,
+        earlier: Earlier | None,
     ) -> None:
-        self._added = added
+        self._growth = growth
+        self._earlier = earlier
         self._question = question
         self._ledger = ledger
         self._inner = inner
@@ -169,27 +184,31 @@ class _Campaign:
         book = AnswerBook(question.tolerance) if manner.conflicts else None
         self._objections = Objections(question.program, question.stream, question.configs, ledger.noted, book)
         self._memory = Memory(self._census, self._objections, self._losses)
+        self._learned: list[Noted] = []
         self._certified: Certificate | None = None
         self._facts: object = None
         self._in_the_race: BoolArray = np.ones(len(question.configs), dtype=np.bool_)
 
     def run(self, observer: Observer | None, interrupted: Callable[[], bool]) -> CampaignResult:
         question, ledger = self._question, self._ledger
-        begun_with = float(str(ledger.scenario.get("goal", question.epsilon)))
-        procedure = question.with_goal(begun_with).build(self._first_length())
+        procedure = question.begun_towards(first_goal(question, ledger)).build(self._first_length())
         evidence = Evidence(
             len(question.configs), procedure.plan, question.utility, repeatable=question.program.repeatable
         )
+        roster = None
         if question.proposer is not None:
-            procedure = self._growing(procedure, evidence, question.proposer)
-        executor, journal = self._recall(procedure, evidence)
+            roster = self._roster(question.proposer)
+            procedure = Growing(procedure, roster, evidence)
+        steering = Steering(question, ledger, procedure, evidence, roster)
+        executor, journal = self._recall(procedure, evidence, steering.apply)
         ledger.noted(
             "resumed" if self._memory.events else "began",
             jobs=self._manner.jobs,
             order=self._manner.order,
             scenario=question.source,
         )
-        procedure = self._towards(procedure)
+        self._learned = note_lessons(self._earlier, ledger, self._memory)
+        procedure = self._changed(procedure, steering.apply)
         outcome = drive_parallel(
             procedure,
             executor,
@@ -206,7 +225,9 @@ class _Campaign:
     def _machines_are_gone(self) -> bool:
         return isinstance(self._inner, Remote) and bool(self._inner.gone)
 
-    def _recall(self, procedure: Procedure, evidence: Evidence) -> tuple[Executor, LedgerJournal | None]:
+    def _recall(
+        self, procedure: Procedure, evidence: Evidence, apply: Callable[[Change], None]
+    ) -> tuple[Executor, LedgerJournal | None]:
         """Take up what the ledger knows, in the way that the order of telling demands."""
         question, ledger, memory = self._question, self._ledger, self._memory
         repeatable = question.program.repeatable
@@ -219,7 +240,7 @@ class _Campaign:
             before_start=lambda: self._write_facts(procedure),
         )
         if not in_order:
-            go_on(procedure, evidence, ledger, memory, repeatable=repeatable)
+            go_on(procedure, evidence, ledger, memory, repeatable=repeatable, apply=apply)
             return self._losses, journal
         for _ in memory.reading(ledger.replay()):
             pass
@@ -232,29 +253,18 @@ class _Campaign:
         length = self._ledger.scenario.get("length", self._question.stream.length)
         return None if length is None else int(str(length))
 
-    def _growing(self, procedure: Procedure, evidence: Evidence, proposer: Proposer) -> Procedure:
-        """On a space: configurations come into being when they are asked for."""
+    def _roster(self, proposer: Proposer) -> Roster:
+        """On a space configurations come into being when they are asked for."""
         question, ledger = self._question, self._ledger
-        roster = Roster(proposer, question.program, question.configs, ledger.configs, ledger.added)
-        return Growing(procedure, roster, evidence)
+        return Roster(proposer, question.program, question.configs, ledger.configs, ledger.added, earlier=self._earlier)
 
-    def _towards(self, procedure: Procedure) -> Procedure:
-        """The procedure, aiming for the epsilon that is asked for now; a new one is written down."""
-        goals, goal = list(self._memory.goals), self._question.epsilon
-        before = goals[-1] if goals else self._ledger.scenario.get("goal", goal)
-        if goal != before:
-            self._ledger.noted("goal", epsilon=goal)
-            goals.append(goal)
-        lengths, length = list(self._memory.lengths), self._question.stream.length
-        if self._added and length is not None:
-            self._ledger.noted("instances", list=list(self._added), length=length)
-            lengths.append(length)
+    def _changed(self, procedure: Procedure, apply: Callable[[Change], None]) -> Procedure:
+        """The procedure, with everything as it is asked for now."""
+        changes = new_changes(self._question, self._ledger, self._memory, self._growth)
         if self._manner.order == "fixed":
-            return GoalAfterGoal(procedure, goals, lengths)
-        if self._added:
-            set_length(procedure, {"length": length})
-        if goal != before:
-            set_goal(procedure, {"epsilon": goal})
+            return OneAfterTheOther(procedure, [*self._memory.changes, *changes], apply)
+        for change in changes:
+            apply(change)
         return procedure
 
     def _watching(self, observer: Observer | None) -> Observer:
@@ -317,4 +327,5 @@ class _Campaign:
             place=self._inner.place if isinstance(self._inner, Remote) else "",
             order=self._manner.order,
             resumed=self._memory.events > 0,
+            learned=learned_words(self._learned),
         )

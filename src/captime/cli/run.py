@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from captime.campaign import CampaignResult, run_campaign
+from captime.campaign.earlier import learn_from
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
-from captime.campaign.identity import known_instances
+from captime.campaign.identity import as_begun
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
 from captime.report.campaign_view import campaign_view
@@ -30,6 +31,18 @@ def run_command(
     epsilon: Annotated[
         float | None, typer.Option(help="Stop once the answer is within this of the best; 0 for never.")
     ] = None,
+    gamma: Annotated[
+        float | None,
+        typer.Option(help="On a space, the share of luckiest configurations that may be missed; 0 for no such goal."),
+    ] = None,
+    learn: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--learn-from",
+            metavar="LEDGER",
+            help="An earlier ledger of the same target, for the model that proposes configurations and nothing else.",
+        ),
+    ] = None,
     oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Go on with a ledger that another machine has not closed.")
@@ -46,8 +59,9 @@ def run_command(
     """
     asked_for = load_scenario(scenario)
     path = ledger or asked_for.ledger
-    parts = replace(asked_for, known=known_instances(path)).build()
-    question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon)
+    parts = as_begun(asked_for, path).build()
+    question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon, gamma)
+    earlier = learn_from(learn or (), question)
     on_cluster = parts.executor.kind != "local"
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
     with (
@@ -64,6 +78,7 @@ def run_command(
             observer=view,
             interrupted=asked,
             make_executor=make,
+            earlier=earlier,
         )
     show_result(result, as_json_object=as_json_object)
     if asked.signal is not None:

@@ -61,13 +61,25 @@ class Agenda:
     Attributes:
         ordered: Up to which position each configuration was told to run.
         start: The first position of the race; None before it is known.
+        offset: By how many positions each begins after the start of the race.
     """
 
     def __init__(self, n_configs: int, growth: float, available: float) -> None:
         self._growth = growth
         self._available = available
         self.ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self.offset: IntArray = np.zeros(n_configs, dtype=np.int64)
         self.start: int | None = None
+
+    def enter(self, count: int) -> None:
+        """So many more configurations."""
+        nothing = np.zeros(count, dtype=np.int64)
+        self.ordered, self.offset = np.append(self.ordered, nothing), np.append(self.offset, nothing)
+
+    def begin_at(self, config: int, position: int) -> None:
+        """This one begins later than the race; only before its first order."""
+        self.ordered[config] = position
+        self.offset[config] = position - (self.start or 0)
 
     def lengthen(self, available: int) -> None:
         """The stream has become longer at its end."""
@@ -80,7 +92,7 @@ class Agenda:
         more = n > self.ordered[config]
         config, n = config[more], n[more]
         self.ordered[config] = n
-        first = None if self.start is None else np.full(len(config), self.start)
+        first = None if self.start is None else self.start + self.offset[config]
         return Targets(config, n, np.zeros(len(config), dtype=np.int64), first)
 
     def has_more(self, config: IntArray) -> BoolArray:
@@ -90,7 +102,7 @@ class Agenda:
 
     def further(self, config: int, least: int) -> int:
         """Where this configuration's prefix should end next, at least so many positions further."""
-        start = self.start or 0
+        start = (self.start or 0) + int(self.offset[config])
         have = max(int(self.ordered[config]), start)
         return have + max(least, int(self._growth * (have - start)))
 
@@ -103,7 +115,7 @@ class Agenda:
             slots: How many runs are wanted.
         """
         # How many strides each is behind with already; whoever is idle comes first, then whoever has least to do.
-        have = np.maximum(self.ordered[rivals.config] - (self.start or 0), 0)
+        have = np.maximum(self.ordered[rivals.config] - self.offset[rivals.config] - (self.start or 0), 0)
         stride = 1.0 + np.maximum(self._growth * have, _IN_FLIGHT * np.clip(rivals.missing, 0.0, _TRUST * have))
         behind = np.ceil(rivals.open / stride)
         # With many challengers, several at a time: all of them need runs, and one decision serves them together.

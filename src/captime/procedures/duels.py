@@ -31,10 +31,22 @@ class Duels:
         self._common: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._weighed: IntArray = np.zeros(n_configs, dtype=np.int64)
 
-    def restart(self) -> None:
-        """Another leader: what was shown against the old one does not count for the new one."""
+    def enter(self, count: int) -> None:
+        """So many more configurations."""
+        self._counts = np.concatenate((self._counts, np.zeros((count, self._counts.shape[1]), dtype=np.int64)))
+        self._common, self._weighed = (
+            np.append(each, np.zeros(count, dtype=np.int64)) for each in (self._common, self._weighed)
+        )
+
+    def restart(self, board: Scoreboard, leader: int) -> None:
+        """Another leader: what was shown against the old one does not count for the new one.
+
+        Args:
+            board: Says where everybody began; a duel begins where the later of the two did.
+            leader: Who leads.
+        """
         self._counts[:] = 0
-        self._common[:] = 0
+        self._common = _later(board, leader)
         self._weighed[:] = 0
 
     def due(self, board: Scoreboard, leader: int, longest: float = np.inf) -> IntArray:
@@ -45,13 +57,15 @@ class Duels:
             leader: Who leads.
             longest: How many positions the race can have. Whoever has been told to run them all is weighed every time.
         """
-        now = np.minimum(board.sure, board.sure[leader])
+        now = np.maximum(np.minimum(board.sure, board.sure[leader]) - _later(board, leader), 0)
         now[leader] = 0
         due = np.flatnonzero(grown(now, self._weighed) | ((now > self._weighed) & (board.total >= longest)))
         self._weighed[due] = now[due]
         return due
 
-    def margins(self, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: float) -> FloatArray:
+    def margins(
+        self, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: float | FloatArray
+    ) -> FloatArray:
         """By how much each challenger may be ahead of the leader at most; 1 where nothing is shown yet.
 
         Evidence is right at every length of the prefix, so it is weighed at several: with settled runs only, and with
@@ -64,10 +78,11 @@ class Duels:
             self._counts[challenger] += self._counted(board, leader, challenger, last)
             self._common[challenger] = last
         places, behind = self._behind(board, leader, challengers, settled, total)
-        rows = self._counts[challengers]
+        rows, level = self._counts[challengers], np.broadcast_to(log_inverse, challengers.shape)
         if places:
             rows = np.concatenate((rows, rows[places] + np.array(behind)))
-        margin = self._mixture.smallest_margin(rows, np.full(len(rows), log_inverse))
+            level = np.concatenate((level, level[places]))
+        margin = self._mixture.smallest_margin(rows, level)
         shown = margin[: len(challengers)]
         np.minimum.at(shown, places, margin[len(challengers) :])
         return shown
@@ -95,6 +110,12 @@ class Duels:
 
 def lead(board: Scoreboard, config: int, leader: int) -> FloatArray:
     """By how much a configuration scored more than the leader, on the common positions that both are through with."""
-    n = int(min(board.total[config], board.total[leader]))
+    n, first = int(min(board.total[config], board.total[leader])), int(_later(board, leader)[config])
     through = board.through(config, n) & board.through(leader, n)
-    return (board.low(config, 0, n) - board.low(leader, 0, n))[through]
+    return (board.low(config, first, n) - board.low(leader, first, n))[through[first:]]
+
+
+def _later(board: Scoreboard, leader: int) -> IntArray:
+    """Where the later of each and the leader began, in positions of the race."""
+    later: IntArray = np.maximum(board.offset, board.offset[leader])
+    return later

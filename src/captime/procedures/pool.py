@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.pool_board import PoolBoard
+from captime.procedures.pool_certificates import PoolCertificates
 from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import Stakes, looks_good_enough, newcomers_turn, runs_to_show
-from captime.procedures.pool_standing import PoolStanding
-from captime.procedures.pool_terms import PoolTerms, Stop, check_options
+from captime.procedures.pool_terms import Stop, check_options, checked_stop
 from captime.procedures.problem import Problem
 from captime.procedures.race_terms import margins
 from captime.tally import Tally
@@ -27,8 +27,6 @@ from captime.targets import Targets, no_targets
 
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.02
-# Whoever stops at epsilon alone wants to have seen at least so many draws.
-_FEWEST_DRAWS = 16
 # One rival in so many is run at a time, or one if there are fewer.
 _TOGETHER = 32
 # So many common positions before anybody takes the lead from a leader with something to lose.
@@ -37,7 +35,7 @@ _ENOUGH = 8
 _RUNS_TO_CLEAR = 16
 
 
-class Pool(PoolStanding):
+class Pool(PoolCertificates):
     """The race on a pool that grows: within epsilon of the best of an endless space, its luckiest gamma left out.
 
     Who comes when is said by the problem (`Problem.pool`); without a word every configuration is a random draw, in the
@@ -71,26 +69,22 @@ class Pool(PoolStanding):
         truncation: float = 0.1,
     ) -> None:
         check_options(stop, boost, pilot, growth, {"leader_share": leader_share, "truncation": truncation})
-        self.problem = problem
-        self.rounds = 0
         self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
-        self._gamma = gamma
-        self._stop = stop
+        super().__init__(problem, gamma, stop, PoolBoard(1.0 / boost, margins(self._aim), pilot))
+        self.rounds = 0
         self._pilot = pilot
         self._step = growth
         self._leader_share = leader_share
         self._truncation = truncation
         self._available = math.inf if problem.n_instances is None else problem.n_instances
         self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(self._longest()))
-        terms = PoolTerms(limit=problem.n_configs) if problem.pool is None else problem.pool
-        super().__init__(terms, problem.delta, gamma, PoolBoard(1.0 / boost, margins(self._aim), pilot))
         self._ordered: IntArray = np.empty(0, dtype=np.int64)
         self._pilot_seconds: FloatArray = np.empty(0)
         self._seconds: FloatArray = np.empty(0)
         self._busy: BoolArray = np.empty(0, dtype=np.bool_)
         self._slots = 1
         self._asked_for = 0
-        self._best: Certificate | None = None
+        self._earliest: dict[int, int] = {}
         while self.terms.room(self.size) and (self.size < 2 or self.size <= self.terms.n_listed):
             self._admit()
 
@@ -125,9 +119,45 @@ class Pool(PoolStanding):
         late = self.terms.origin(self.size) == "model" and self._frontier() + 2 * self._pilot > self._available
         return self.terms.room(self.size) and not late
 
+    def newcomers(self, count: int, earliest: int = 0) -> int:
+        """So many are added by somebody who may have seen every run: they come next, as proposals. Return the first.
+
+        Certificates speak of them too from now on, so what is held so far is not shown any longer, unless it speaks of
+        anyone.
+
+        Args:
+            count: How many.
+            earliest: Their first position, if the pool itself has not come so far: what else has been seen by then.
+        """
+        if not self.shares.takes_late:
+            raise ScenarioDiffers(
+                "this pool has no share of delta left for configurations that are added later; take them out again, or "
+                "begin a new ledger"
+            )
+        while self.terms.limit is not None and self.terms.room(self.size):
+            # Indices of a list are those of its members; whoever is added stands behind them all.
+            self._admit()
+        first = self.size
+        self.terms = self.shares.terms = self.terms.joined(first, count)
+        for config in range(first, first + count):
+            self._earliest[config] = earliest
+            self._admit()
+        self._asked_for = self.size
+        if self._best is not None and self._best.gamma != 0.0:
+            self._best = None
+        if self.rounds:
+            self._certify()
+        return first
+
+    def _too_late(self, config: int) -> bool:
+        """Whether somebody who has seen runs would have to begin where the stream ends."""
+        waits = self.shares.origin[config] == "model" and not self._ordered[config]
+        return bool(waits and max(self._frontier(), self._earliest.get(config, 0)) >= self._available)
+
     def _in_pilot(self) -> list[int]:
         """Newcomers whose pilot scores are not all known."""
-        return [config for config in range(self.size) if self._board.known(config) < self._pilot]
+        waiting = [config for config in range(self.size) if self._board.known(config) < self._pilot]
+        return [config for config in waiting if not self._too_late(config)]
 
     def _newcomers_turn(self) -> bool:
         """Spend on newcomers in proportion to what is at stake outside the pool; see pool_growth.py."""
@@ -171,6 +201,8 @@ class Pool(PoolStanding):
         """Configurations and prefix lengths, the leader first where it has to stay ahead."""
         rivals = self._rivals()
         uncleared = len(rivals)
+        waiting = [config for config in rivals.tolist() if not self._too_late(config)]
+        rivals = np.array(waiting, dtype=np.int64)
         rivals = rivals[self._ordered[rivals] < self._available]
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         if not uncleared and self._in_pilot():
@@ -195,7 +227,7 @@ class Pool(PoolStanding):
         if have == 0:
             if self.shares.origin[config] == "model":
                 # Whoever proposed it has seen everything up to here, and nothing behind.
-                have = self._frontier()
+                have = max(self._frontier(), self._earliest.get(config, 0))
                 self._board.begin_at(config, have)
             return have + max(least, self._pilot)
         raced = max(0, have - max(self._pilot, self._board.start(config)))
@@ -273,11 +305,13 @@ class Pool(PoolStanding):
         self.problem = replace(self.problem, n_instances=length)
         self._available = length
 
-    def retarget(self, epsilon: float, gamma: float | None = None) -> None:
+    def retarget(self, epsilon: float, gamma: float | None = None, stop: str | None = None) -> None:
         """Other goals from now on. Bounds, shares and what was bet on gamma stay; one event serves every epsilon."""
         if gamma is not None:
             check_gamma(gamma)
             self._gamma = gamma
+        if stop is not None:
+            self._stop = checked_stop(stop)
         self.problem = replace(self.problem, epsilon=epsilon)
         self._aim = max(epsilon, _SMALLEST_EPSILON)
         self._board.weigh(margins(self._aim))
@@ -293,42 +327,13 @@ class Pool(PoolStanding):
         needed = float(self.problem.utility.inverse(np.array(self._truncation * self._aim)))
         return min(self.problem.captime_top, needed)
 
-    # ------------------------------------------------------------------ what is certain
-
-    def _certify(self) -> None:
-        """Of all statements that hold now, and the one held, keep the one that is nearest to the goals."""
-        epsilon, gamma = self._statements()
-        distance = self._distance(epsilon, gamma)
-        distance[gamma >= 1.0] = np.inf
-        if epsilon[-1] > max(self.problem.epsilon, float(epsilon[-2])):
-            distance[-1] = np.inf  # about anyone, but saying less than what is said about the pool
-        place = int(np.flatnonzero(distance == distance.min())[-1])
-        if self._best is not None and self._best.gamma is not None:
-            held = self._distance(np.array([self._best.epsilon]), np.array([self._best.gamma]))
-            if distance[place] > held[0]:
-                return
-        if np.isfinite(distance[place]):
-            count = min(place + 1, self.size)
-            self._best = self._statement(float(epsilon[place]), float(gamma[place]), count)
-
-    def _distance(self, epsilon: FloatArray, gamma: FloatArray) -> FloatArray:
-        """How far a statement is from the goals; among those that reach them, how much it leaves open."""
-        beyond = np.maximum(epsilon - self.problem.epsilon, 0.0) + np.maximum(gamma - self._gamma, 0.0)
-        return np.asarray(beyond + 1e-6 * (epsilon + gamma))
-
-    def certificate(self) -> Certificate:
-        """The best statement so far; a leader is always named, with epsilon 1 before anything is shown."""
-        if self._best is None:
-            return self._statement(1.0 if self.size > 1 else 0.0, 1.0, self.size)
-        return self._best
+    # ------------------------------------------------------------------ how it stands
 
     def finished(self) -> str | None:
         """See the protocol; `configurations` if there is nobody left to draw."""
-        if self.terms.limit == 1:
+        if self.size == 1 and not self.terms.room(1):
             return "single"
-        held = self.certificate()
-        near, wide = held.epsilon <= self.problem.epsilon, held.gamma is not None and held.gamma <= self._gamma
-        if self._best is not None and self._content(held, near=near, wide=wide):
+        if self.reached(self.problem.epsilon, self._gamma, self._stop):
             return "epsilon"
         rivals = self._rivals()
         if not len(rivals) and self.rounds:
@@ -336,14 +341,6 @@ class Pool(PoolStanding):
                 return None
             return "instances" if self.terms.room(self.size) else "configurations"
         rivals = np.append(rivals, self.leader)
-        known = np.array([self._board.known(config) for config in rivals.tolist()])
+        ends = [self._available if self._too_late(config) else self._board.known(config) for config in rivals.tolist()]
+        known = np.array(ends)
         return "instances" if bool((known >= self._available).all()) else None
-
-    def _content(self, held: Certificate, *, near: bool, wide: bool) -> bool:
-        match self._stop:
-            case "epsilon":
-                return near and (wide or self.shares.draws >= _FEWEST_DRAWS)
-            case "gamma":
-                return wide and held.epsilon < 1.0
-            case "both":
-                return near and wide

@@ -5,15 +5,17 @@ cleared. *As the leader*: somebody is said to be nearly as good as the best. The
 docs/pools.md. In short: let b_1, b_2, … sum to 1. The i-th random draw is the best of the first i with probability at
 most 1/i, whatever the instances do, so as the best it may have i·b_i instead of b_i. And its rank among the first i by
 pilot scores is any of 0, …, i - 1 with probability 1/i each, so as a leader it may have i·b_i times a weight of that
-rank, where the weights of all ranks sum to 1. Those proposed by a model know the data; they have b_k.
+rank, where the weights of all ranks sum to 1. Those proposed by a model know the data, and so may those whom the user
+adds later; they have b_k.
 """
 
 import math
 
 from captime.procedures.pool_terms import Origin, PoolTerms
 
-# Of everything: to the listed ones, and, if there is a model, to its proposals. The draws have the rest.
-_LISTED, _MODEL = 0.1, 0.35
+# Of everything: to the listed ones, and, if there is a model, to its proposals. The draws have the rest. Without a
+# model a little is kept for those who are added later.
+_LISTED, _MODEL, _LATE = 0.1, 0.35, 0.02
 # The first block of arrivals, those that are expected, shares this much; each later block, twice as long, less.
 _EXPECTED = 0.85
 
@@ -49,6 +51,7 @@ class PoolShares:
         expected: How many random draws are expected; a wrong guess costs runs, not validity.
 
     Attributes:
+        terms: As given; those who are added late are entered there before they arrive.
         origin: Where each arrival comes from.
         log_best: ln(1/share) of each arrival as the best.
         log_leader: ln(1/share) of each arrival as a leader; infinite until the draw's rank is known.
@@ -57,11 +60,15 @@ class PoolShares:
     """
 
     def __init__(self, terms: PoolTerms, expected: int) -> None:
-        self._terms = terms
+        self.terms = terms
         self._expected = max(1, expected)
         listed = _LISTED if terms.n_listed else 0.0
-        model = _MODEL if terms.model else 0.0
+        model = _MODEL if terms.model else _LATE if listed else 0.0
         self._of: dict[Origin, float] = {"listed": listed, "model": model, "random": 1.0 - listed - model}
+        if not model and terms.limit is not None:
+            # Nobody is drawn beyond the limit: what those would have had is free for who is added later.
+            drawn = math.fsum(by_arrival(number, self._expected) for number in range(1, terms.limit + 1))
+            self._of["model"] = max(0.0, 1.0 - drawn)
         self.origin: list[Origin] = []
         self.log_best: list[float] = []
         self.log_leader: list[float] = []
@@ -71,16 +78,21 @@ class PoolShares:
         self._number: list[int] = []
         self._pilots: list[float] = []
 
+    @property
+    def takes_late(self) -> bool:
+        """Whether anything is kept for those who are added late."""
+        return self._of["model"] > 0.0
+
     def arrive(self) -> None:
         """One more."""
-        origin = self._terms.origin(len(self.origin))
+        origin = self.terms.origin(len(self.origin))
         whole = self._of[origin]
         self.origin.append(origin)
         match origin:
             case "listed":
                 # The best of those listed is one fixed configuration; leaders may be any of them.
                 self._number.append(len(self.origin))
-                best, leader = whole, whole / self._terms.n_listed
+                best, leader = whole, whole / self.terms.n_listed
                 shown = leader
             case "random":
                 self.draws += 1

@@ -4,7 +4,7 @@ Whoever makes configurations (a space, a table) and whoever races them must agre
 draw. Only random draws say anything about the space outside the pool.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from captime.errors import ScenarioError
@@ -28,9 +28,13 @@ class PoolTerms:
             first run.
         model: Whether every second newcomer is proposed by a model; a random draw comes first.
         draws_first: So many random draws come before the first proposal, to learn from.
-        limit: At most so many configurations can ever exist; None if the space does not end.
+        limit: At most so many configurations can be drawn or proposed by the model; None if the space does not end.
+        late: Indices of those whom somebody added after the first run. Whoever did may have seen all runs so far, just
+            as a model has, so they are proposals: of the user, not of the model.
 
     >>> [PoolTerms(1, model=True).origin(index) for index in range(4)]
+    ['listed', 'random', 'model', 'random']
+    >>> [PoolTerms(1, late=(2,)).origin(index) for index in range(4)]
     ['listed', 'random', 'model', 'random']
     """
 
@@ -38,6 +42,7 @@ class PoolTerms:
     model: bool = False
     draws_first: int = 0
     limit: int | None = None
+    late: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.n_listed < 0 or self.draws_first < 0:
@@ -52,19 +57,33 @@ class PoolTerms:
             )
 
     def origin(self, index: int) -> Origin:
-        """Where the configuration of that index comes from."""
+        """Where the configuration of that index comes from; `model` for all who may know earlier runs."""
         if index < self.n_listed:
             return "listed"
-        place = index - self.n_listed - self.draws_first
+        if index in self.late:
+            return "model"
+        place = index - sum(late < index for late in self.late) - self.n_listed - self.draws_first
         return "model" if self.model and place >= 0 and place % 2 == 1 else "random"
 
     def room(self, size: int) -> bool:
         """Whether a pool of that size can still grow."""
-        return self.limit is None or size < self.limit
+        return self.limit is None or size < self.limit + len(self.late)
+
+    def joined(self, index: int, count: int) -> "PoolTerms":
+        """The same with so many more that were added late, from this index on."""
+        return replace(self, late=(*self.late, *range(index, index + count)))
+
+
+def checked_stop(stop: str) -> Stop:
+    """Which goals have to be reached, as one of the words there are."""
+    for known in get_args(Stop):
+        if stop == known:
+            word: Stop = known
+            return word
+    raise ScenarioError(f"pool has no stop {stop!r}; there are {', '.join(get_args(Stop))}")
 
 
 def check_options(stop: str, boost: float, pilot: int, growth: float, shares: dict[str, float]) -> None:
     """Refuse options of a growing pool that make no sense, each with what would."""
-    if stop not in get_args(Stop):
-        raise ScenarioError(f"pool has no stop {stop!r}; there are {', '.join(get_args(Stop))}")
+    checked_stop(stop)
     check_race_options(boost, "selection", pilot, growth, shares)

@@ -100,3 +100,25 @@ class TakesNewGoals(Protocol):
     def retarget(self, epsilon: float) -> None:
         """From now on this is the goal."""
         ...
+
+
+@runtime_checkable
+class HasTwoGoals(Protocol):
+    """A procedure on a space: beside epsilon there is gamma, and a word for which of them have to be reached."""
+
+    def retarget(self, epsilon: float, gamma: float | None = None, stop: str | None = None) -> None:
+        """From now on these are the goals; what is left out stays as it is."""
+        ...
+
+    def reached(self, epsilon: float, gamma: float, stop: str) -> bool:
+        """Whether it would be content with these."""
+        ...
+
+
+@runtime_checkable
+class TakesNewcomers(Protocol):
+    """A procedure that configurations may join on its way, added by somebody who has seen what happened so far."""
+
+    def newcomers(self, count: int, earliest: int = 0) -> int:
+        """So many join; they are judged on no position before `earliest`. Return the index of the first."""
+        ...

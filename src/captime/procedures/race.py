@@ -140,7 +140,7 @@ class Race(Claims):
         if room > 0 and bool(agenda.has_more(leader)[0]) and (self._leader_pays(uncleared) or not len(rivals)):
             return agenda.place(leader, np.array([agenda.further(self.leader, room)]))
         mean, goal = self._board.means(), max(self.problem.epsilon, 0.5 * float(epsilon.max()))
-        missing = runs_missing(epsilon, mean - mean[self.leader], self._board.sure, goal)
+        missing = runs_missing(epsilon, mean - mean[self.leader], self._board.scored, goal)
         return agenda.for_challengers(
             self.leader, Rivals(rivals, self._urgency(epsilon)[rivals], missing[rivals], open_runs[rivals]), slots
         )
@@ -216,6 +216,17 @@ class Race(Claims):
         if first >= end:
             self._known[config] = self._start or 0
 
+    def newcomers(self, count: int, earliest: int = 0) -> int:
+        """See claims."""
+        nothing = np.zeros(count, dtype=np.int64)
+        self._known, self._pilot_end = np.append(self._known, nothing), np.append(self._pilot_end, nothing)
+        return super().newcomers(count, earliest)
+
+    def _let_in(self) -> None:
+        super()._let_in()
+        for config, position in self._joined:
+            self._known[config] = max(int(self._known[config]), position)
+
     def _judge_scout(self, tally: Tally, scout: Scout) -> None:
         scout.judge(tally, self._known, self._available)
         if scout.champion is not None:
@@ -258,6 +269,7 @@ class Race(Claims):
             for config in awaited.tolist():
                 self._await_pilot(self._tally, config)
         self._agenda.ordered = np.maximum(ordered, self._start)
+        self._let_in()
         everyone = np.arange(n_configs)
         self.upper = np.minimum(self.upper, self._board.upper(everyone, self._log_upper(everyone)))
 
@@ -269,7 +281,15 @@ class Race(Claims):
 
     def _terms(self) -> Terms:
         nodes, fractions = len(self._board.nodes), len(self._duels.fractions)
-        return Terms(self.mode, self._boost, nodes, fractions, tuple(self._lengthened), paired=self._paired)
+        return Terms(
+            self.mode,
+            self._boost,
+            nodes,
+            fractions,
+            tuple(self._lengthened),
+            paired=self._paired,
+            joined=tuple(self._joined),
+        )
 
     def finished(self) -> str | None:
         """See the protocol."""

@@ -11,10 +11,12 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
+from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.agenda import Agenda
 from captime.procedures.duels import Duels, lead
 from captime.procedures.problem import Problem
+from captime.procedures.race_late import LATE_LOWER, LATE_SHOWN, LATE_UPPER, Latecomers
 from captime.procedures.race_terms import LOWER, PAIRED, SHARES, SHOWN, UPPER, Mode, margins
 from captime.procedures.scoreboard import Scoreboard, grown
 
@@ -65,6 +67,7 @@ class Claims:
         self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(self._lengthened[0][1]))
         self._board = Scoreboard(n_configs, 1.0 / boost)
         self._duels = Duels(n_configs, margins(self._aim))
+        self._late = Latecomers(n_configs, problem.delta)
         self._start: int | None = None
         # Until there is a ranking, everyone has the same prior.
         self._log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
@@ -73,6 +76,9 @@ class Claims:
         self._read: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._stated = 0
         self._best: Certificate | None = None
+        # Who joined later: with the first position it may have while it waits for the race, then with the one it has.
+        self._waiting: dict[int, int] = {}
+        self._joined: list[tuple[int, int]] = []
 
     @property
     def longest_captime(self) -> float:
@@ -84,10 +90,21 @@ class Claims:
     def _log_upper(self, config: IntArray) -> FloatArray:
         """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
         union = 0.0 if self.mode == "selection" else math.log(self.problem.n_configs)
-        return np.full(len(config), union - math.log(UPPER * self.problem.delta))
+        own = np.full(len(config), union - math.log(UPPER * self.problem.delta))
+        return self._late.level(LATE_UPPER, config, own)
 
-    def _log_by_rank(self, share: float, config: IntArray) -> FloatArray:
-        return self._log_rank[config] - math.log(share * self.problem.delta)
+    def _log_lower(self, config: IntArray) -> FloatArray:
+        own = self._log_rank[config] - math.log(LOWER * self.problem.delta)
+        return self._late.level(LATE_LOWER, config, own)
+
+    def _log_duels(self, challengers: IntArray) -> FloatArray:
+        own = float(self._log_rank[self.leader]) - math.log(PAIRED * self.problem.delta)
+        return self._late.duels(self.leader, challengers, own)
+
+    def _log_shown(self) -> FloatArray:
+        # The warm start's scores count here, and the prior was ranked on them: so this level knows nothing of ranks.
+        own = math.log(self._late.n_first) - math.log(SHOWN * self.problem.delta)
+        return self._late.level(LATE_SHOWN, np.array([self.leader]), np.array([own]))
 
     # ------------------------------------------------------------------ bounds and leaders
 
@@ -104,22 +121,21 @@ class Claims:
 
     def _noticeable(self, config: IntArray) -> BoolArray:
         """Whose scores have become so many more that looking again is worth it; at the end of the stream, all."""
-        sure = self._board.sure[config]
+        sure = self._board.scored[config]
         news = grown(sure, self._read[config]) | (self._agenda.ordered[config] >= self._available)
         self._read[config[news]] = sure[news]
         return news
 
     def _raise_lower(self, config: IntArray) -> None:
         if len(config):
-            bound = self._board.lower(config, self._log_by_rank(LOWER, config))
+            bound = self._board.lower(config, self._log_lower(config))
             self.lower[config] = np.maximum(self.lower[config], bound)
 
     def _fight(self) -> None:
         """Duels on positions that leader and challengers have in common since the last time."""
         fought = self._duels.due(self._board, self.leader, self._available - (self._start or 0))
         if len(fought):
-            level = float(self._log_by_rank(PAIRED, np.array([self.leader]))[0])
-            shown = self._duels.margins(self._board, self.leader, fought, level)
+            shown = self._duels.margins(self._board, self.leader, fought, self._log_duels(fought))
             self._margin[fought] = np.minimum(self._margin[fought], shown)
 
     def _consider_leaders(self, fresh: list[int]) -> None:
@@ -138,7 +154,7 @@ class Claims:
         """Clearing belongs to one leader: everyone is cleared afresh."""
         self.leader = config
         self._margin[:] = 1.0
-        self._duels.restart()
+        self._duels.restart(self._board, config)
         self._raise_lower(np.array([config]))
         if self._paired:
             self._fight()
@@ -149,11 +165,57 @@ class Claims:
         self._available = length
         self._agenda.lengthen(length)
 
+    def newcomers(self, count: int, earliest: int = 0) -> int:
+        """So many join, by the will of somebody who may have seen every run. Return the index of the first.
+
+        They are judged on positions that nobody has been told to run, from the start of the race on. The certificate
+        speaks of them too from now on, so what is held so far is not shown any longer.
+
+        Args:
+            count: How many.
+            earliest: Their first position, if the race itself has not come so far: what else has been seen by then.
+        """
+        if self.mode != "selection":
+            raise ScenarioDiffers(
+                f"configurations were added, but a race in mode {self.mode} has spent all of delta on those it began "
+                "with; take them out again, or begin a new ledger"
+            )
+        first = self.problem.n_configs
+        self.problem = replace(self.problem, n_configs=first + count)
+        self.candidates = np.append(self.candidates, np.ones(count, dtype=np.bool_))
+        self.lower, self.upper = np.append(self.lower, np.zeros(count)), np.append(self.upper, np.ones(count))
+        # Their weight as leaders is not one of a rank; see race_late.py.
+        self._log_rank = np.append(self._log_rank, np.full(count, np.inf))
+        self._margin = np.append(self._margin, np.ones(count))
+        self._read = np.append(self._read, np.zeros(count, dtype=np.int64))
+        for each in (self._board, self._duels, self._agenda):
+            each.enter(count)
+        self._waiting |= dict.fromkeys(range(first, first + count), earliest)
+        self._let_in()
+        if self._best is not None:
+            self._best = None
+            self._certify()
+        return first
+
+    def _let_in(self) -> None:
+        """Whoever joined begins behind everything that has been ordered or seen, once the race has begun."""
+        if self._start is None or not self._waiting:
+            return
+        frontier = max(self._start, int(self._agenda.ordered.max()))
+        for config, earliest in self._waiting.items():
+            position = max(frontier, earliest)
+            self._agenda.begin_at(config, position)
+            self._board.begin_at(config, position - self._start)
+            self._joined.append((config, position))
+        self._waiting.clear()
+        self._duels.restart(self._board, self.leader)
+
     def retarget(self, epsilon: float) -> None:
         """Another goal from now on. Bounds stay; duels are weighed at other margins, which are right at all of them."""
         self.problem = replace(self.problem, epsilon=epsilon)
         self._aim = max(epsilon, _SMALLEST_EPSILON)
         self._duels = Duels(self.problem.n_configs, margins(self._aim))
+        self._duels.restart(self._board, self.leader)
         if self._start is not None and self._paired:
             self._fight()
         if self._best is not None:
@@ -203,10 +265,7 @@ class Claims:
             self.plan.longest.change_from(*self._lengthened[-1])
 
     def _statement(self, epsilon: float, challenger: int | None = None) -> Certificate:
-        leader = np.array([self.leader])
-        # The warm start's scores count here, and the prior was ranked on them: so this level knows nothing of ranks.
-        level = np.array([math.log(self.problem.n_configs) - math.log(SHOWN * self.problem.delta)])
-        shown = float(self._board.upper(leader, level)[0])
+        shown = float(self._board.upper(np.array([self.leader]), self._log_shown())[0])
         low = float(self.lower[self.leader])
         return Certificate(
             config=self.leader,

@@ -22,6 +22,7 @@ class Terms:
         fractions: The same for duels.
         longest: From which position on which longest captime holds, in CPU seconds.
         paired: Whether there are duels.
+        joined: Who came later, each with its first position.
     """
 
     mode: Mode
@@ -30,6 +31,7 @@ class Terms:
     fractions: int
     longest: tuple[tuple[int, float], ...]
     paired: bool
+    joined: tuple[tuple[int, int], ...] = ()
 
 
 def facts_of(
@@ -38,7 +40,8 @@ def facts_of(
     """The facts so far; None before a champion is sent ahead or the race begins.
 
     Keys: `start` (J, the first position of the race) and `ranking` (best first), both only once the race has begun;
-    `shares` of delta; `mode`, `boost`, `paired`, `nodes`, `fractions`; `longest_captimes`, pairs of a position and the
+    `joined`, configurations that came later with their first positions, if any did; `shares` of delta; `mode`,
+    `boost`, `paired`, `nodes`, `fractions`; `longest_captimes`, pairs of a position and the
     seconds from there on (None: no limit); and `scout` if there was one: its champion, from where on its scores count,
     how many of them have been counted (0 while it is still at work), and ln(1 / failure probability) of its bound.
     """
@@ -57,6 +60,8 @@ def facts_of(
     }
     if start is not None and ranking is not None:
         told |= {"start": start, "ranking": ranking.tolist()}
+    if terms.joined:
+        told["joined"] = [list(each) for each in terms.joined]
     if scout is not None and champion is not None:
         count = scout.count if scout.over else 0
         told["scout"] = {"champion": champion, "start": scout.start, "count": count, "level": scout.level}

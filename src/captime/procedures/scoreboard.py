@@ -35,6 +35,8 @@ class Scoreboard:
         count: Settled scores of the race per configuration, the warm start not included.
         total: The same with the scores of runs behind them that are still open, as the intervals they are now.
         sure: How many scores of the race are known exactly, or are settled.
+        offset: By how many positions of the race each began later; they count as passed in the three above, and for
+            nothing else.
         nodes: Shares that are bet, in all bounds.
     """
 
@@ -50,10 +52,33 @@ class Scoreboard:
         self.count: IntArray = np.zeros(n_configs, dtype=np.int64)
         self.total: IntArray = np.zeros(n_configs, dtype=np.int64)
         self.sure: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self.offset: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._sums: FloatArray = np.zeros(n_configs)
         self._tail_sums: FloatArray = np.zeros(n_configs)
         self._low: list[FloatArray] = [np.empty(0)] * n_configs
         self._high: list[FloatArray] = [np.empty(0)] * n_configs
+
+    # ------------------------------------------------------------------ who joins later
+
+    def enter(self, count: int) -> None:
+        """So many more configurations."""
+        for name in ("count", "total", "sure", "offset"):
+            setattr(self, name, np.append(getattr(self, name), np.zeros(count, dtype=np.int64)))
+        more = np.zeros((count, len(self._grid)), dtype=np.int64)
+        self._low_counts = np.concatenate((self._low_counts, more))
+        self._loss_counts = np.concatenate((self._loss_counts, more))
+        self._sums, self._tail_sums = (
+            np.append(self._sums, np.zeros(count)),
+            np.append(self._tail_sums, np.zeros(count)),
+        )
+        self._low += [np.empty(0)] * count
+        self._high += [np.empty(0)] * count
+
+    def begin_at(self, config: int, offset: int) -> None:
+        """This one begins so many positions after the others; only before its first score."""
+        self._low[config], self._high[config] = np.zeros(offset), np.ones(offset)
+        for passed in (self.count, self.total, self.sure, self.offset):
+            passed[config] = offset
 
     # ------------------------------------------------------------------ what became known
 
@@ -125,11 +150,17 @@ class Scoreboard:
 
     def mean(self, config: int) -> float:
         """Mean low end of the race's settled scores; 0 before the first."""
-        return float(self._sums[config]) / max(1, int(self.count[config]))
+        return float(self._sums[config]) / max(1, int(self.count[config] - self.offset[config]))
+
+    @property
+    def scored(self) -> IntArray:
+        """How many scores of each are known exactly, or are settled, those it has passed over left out."""
+        scored: IntArray = self.sure - self.offset
+        return scored
 
     def means(self) -> FloatArray:
         """Mean low ends of everyone's scores that are settled or known exactly; 0 before the first."""
-        means: FloatArray = (self._sums + self._tail_sums) / np.maximum(self.sure, 1)
+        means: FloatArray = (self._sums + self._tail_sums) / np.maximum(self.scored, 1)
         return means
 
     # ------------------------------------------------------------------ bounds

@@ -91,6 +91,8 @@ def assumptions(result: CampaignResult) -> list[str]:
         )
     if not question.program.repeatable:
         said.append("The program cannot repeat a run, so runs that were stopped early or lost stay open for ever.")
+    if result.learned:
+        said.append(result.learned)
     given_up = census.verdicts["blocked"] + census.verdicts["wall"]
     if given_up:
         said.append(f"{given_up:,} runs were given up (lost too often, or the wall-clock guard); they count both ways.")

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from captime.campaign.earlier import learned_words
 from captime.ledger.ownership import Owner, boot_id
 from captime.report.account import Account
 from captime.report.campaigned import STOPPED
@@ -101,6 +102,9 @@ def assumptions(story: Story) -> list[Assumption]:
     said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
     conflicts = sum(note.kind == "conflict" for note in story.notes)
     if conflicts:
+    learned = learned_words(story.notes)
+    if learned:
+        said.append(Assumption(learned, "checked"))
         said.append(Assumption(f"{conflicts} times two configurations contradicted each other's answers.", "doubtful"))
     whole = f"The ledger is whole (head {story.head[:16]}); captime verify derives the certificate from its rows again."
     said.append(Assumption(whole, "assumed"))

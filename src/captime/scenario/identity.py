@@ -21,6 +21,13 @@ def scenario_hash(canonical: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
+def plain(value: Any) -> Any:
+    """As it comes back from a file: tuples are lists there."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """One line per field that differs: its name, what it was, what it is."""
     return list(_differences("", old, new))
@@ -42,10 +49,18 @@ def grown(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[int, int] | N
     return counts[0], counts[1]
 
 
+# Fields inside a section that may grow with it. Favourites of a space stand among its configurations too.
+_GROWING = {
+    "configurations": ("list",),
+    "instances": ("list", "groups", "answers"),
+    "space": ("favourites",),
+}
+
+
 def _without_lists(canonical: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: {key: inner for key, inner in value.items() if key not in ("list", "groups", "answers")}
-        if name in ("configurations", "instances")
+        name: {key: inner for key, inner in value.items() if key not in _GROWING.get(name, ())}
+        if isinstance(value, Mapping)
         else value
         for name, value in canonical.items()
     }

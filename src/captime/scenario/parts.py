@@ -74,6 +74,7 @@ class Parts:
         stream: The instances, in their order.
         configurations: The candidates, by index.
         config_rows: The same, as a ledger remembers them.
+        newcomers: Candidates that were added after the ledger was begun; what their indices will be is not said yet.
         problem: The question as procedures see it.
         utility: What an answer is worth.
         procedure_name: Who decides.
@@ -99,6 +100,7 @@ class Parts:
     stream: FiniteStream | GeneratedStream
     configurations: tuple[Configuration, ...]
     config_rows: tuple[ConfigRow, ...]
+    newcomers: tuple[ConfigRow, ...]
     problem: Problem
     utility: Utility
     procedure_name: str

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from captime.errors import ScenarioError
-from captime.ledger.rows import Origin
+from captime.ledger.rows import ConfigRow, Origin
 from captime.procedures.pool_terms import PoolTerms
 from captime.programs.configurations import Configuration, Setting
 from captime.programs.settings import Worded
@@ -43,6 +43,16 @@ def listed_of(proposer: Proposer) -> tuple[Configuration, ...]:
     )
 
 
+def as_begun(proposer: Proposer, n_listed: int | None) -> Proposer:
+    """The same as it was when a campaign was begun with so many listed ones; those after them were added later."""
+    if n_listed is None or n_listed >= proposer.n_listed:
+        return proposer
+    favourites = [proposer.propose(index) for index in range(1, n_listed)]
+    return Proposer(
+        proposer.space, proposer.seed, model=proposer.model, draws_first=proposer.draws_first, listed=favourites
+    )
+
+
 def check_command(command: list[str] | None, space: Space, place: Place) -> None:
     """Refuse a command that names a parameter which is not always there."""
     if command is None:
@@ -74,6 +84,8 @@ def words_of(space: Space) -> Worded:
     return words
 
 
-def origin_of(configuration: Configuration) -> Origin:
-    """Where it came from, as a ledger knows it."""
-    return next(origin for origin in get_args(Origin) if origin == configuration.origin)
+def row_of(index: int, configuration: Configuration) -> ConfigRow:
+    """As a ledger remembers it."""
+    origin = next(origin for origin in get_args(Origin) if origin == configuration.origin)
+    settings = {key: value for key, value in configuration.describe().items() if key != "name"}
+    return ConfigRow(index, configuration.name, settings, origin)

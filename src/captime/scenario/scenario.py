@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from captime.errors import ScenarioError, UtilityError
-from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
@@ -24,7 +23,16 @@ from captime.scenario.instances import stream_of
 from captime.scenario.machine import allowed_cores
 from captime.scenario.models import Wishes
 from captime.scenario.parts import Parts, StopWishes
-from captime.scenario.pools import canonical, check_command, listed_of, origin_of, pool_terms_of, proposer_for, words_of
+from captime.scenario.pools import (
+    as_begun,
+    canonical,
+    check_command,
+    listed_of,
+    pool_terms_of,
+    proposer_for,
+    row_of,
+    words_of,
+)
 from captime.scenario.targets import conditions_of, program_of
 from captime.spaces import Proposer
 from captime.streams import FiniteStream, GeneratedStream
@@ -48,6 +56,8 @@ class Scenario:
         candidates: Configurations in place of those of the file, for those who want to run some of them again.
         known: Names of the instances of a stream begun earlier, in its order. They keep their positions and new ones
             follow, so that a campaign can go on with more instances; see `identity.grown`.
+        begun_with: How many of the listed configurations were there when a campaign was begun; those behind them were
+            added later. None if it has not begun.
     """
 
     wishes: Wishes
@@ -58,6 +68,7 @@ class Scenario:
     values: Sequence[Any] | None = None
     candidates: tuple[Configuration, ...] | None = None
     known: Sequence[str] = ()
+    begun_with: int | None = None
 
     @cached_property
     def utility(self) -> Utility:
@@ -67,19 +78,28 @@ class Scenario:
         except UtilityError as error:
             raise ScenarioError(f"{self.place('utility')}: {error}") from None
 
-    @cached_property
+    @property
     def configurations(self) -> tuple[Configuration, ...]:
-        """The candidates, in the order of the file; on a space those that are there from the start."""
+        """The candidates from the start, in the order of the file; on a space the default and the favourites."""
+        return self._listed[: self.begun_with]
+
+    @property
+    def newcomers(self) -> tuple[Configuration, ...]:
+        """Candidates that stand behind those the campaign was begun with."""
+        return () if self.begun_with is None else self._listed[self.begun_with :]
+
+    @cached_property
+    def _listed(self) -> tuple[Configuration, ...]:
         if self.candidates is not None:
             return self.candidates
         listed = self.wishes.configurations
-        if self.proposer is not None:
+        if self._space is not None:
             if listed is not None:
                 raise ScenarioError(
                     f"{self.place('configurations')} stands beside [space]; candidates are listed or drawn from a "
                     "space, not both. Settings to be tried first are favourites of the space"
                 )
-            return listed_of(self.proposer)
+            return listed_of(self._space)
         if listed is None:
             raise ScenarioError(
                 f"{self.place('configurations')} is missing; name the candidates there, such as default = {{ restarts "
@@ -90,6 +110,11 @@ class Scenario:
     @cached_property
     def proposer(self) -> Proposer | None:
         """Who makes the configurations of the space; None if the candidates are listed."""
+        return None if self._space is None else as_begun(self._space, self.begun_with)
+
+    @cached_property
+    def _space(self) -> Proposer | None:
+        """The same, with all favourites there are now."""
         section = self.wishes.space
         return None if section is None else proposer_for(section, self.wishes.seed, self.place, self.folder)
 
@@ -126,7 +151,10 @@ class Scenario:
     @cached_property
     def program(self) -> CommandProgram | FunctionProgram:
         """The program, its files found and hashed."""
-        stream, configurations = self.stream, self.configurations
+        return self._program_with(self.configurations)
+
+    def _program_with(self, configurations: tuple[Configuration, ...]) -> CommandProgram | FunctionProgram:
+        stream = self.stream
         worded: Worded | None = None
         if self.proposer is not None:
             check_command(self.wishes.target.command, self.proposer.space, self.place)
@@ -204,8 +232,10 @@ class Scenario:
                 "repeatable": self.program.repeatable,
                 "programs": self.program.programs(),
             },
-            "configurations": {"list": [each.describe() for each in self.configurations]},
-            "space": None if self.proposer is None else canonical(self.proposer),
+            "configurations": {
+                "list": [*(each.describe() for each in self.configurations), *map(self._described, self.newcomers)]
+            },
+            "space": None if self._space is None else canonical(self._space),
             "instances": self.stream.describe(),
             **seconds_that_count(wishes.executor),
         }
@@ -225,20 +255,14 @@ class Scenario:
         self._check_procedure()
         if isinstance(self.stream, GeneratedStream):
             self.stream.folder.mkdir(parents=True, exist_ok=True)
-        rows = [
-            ConfigRow(
-                index,
-                each.name,
-                {key: value for key, value in each.describe().items() if key != "name"},
-                origin_of(each),
-            )
-            for index, each in enumerate(self.configurations)
-        ]
+        self._check_newcomers()
+        rows = tuple(row_of(index, each) for index, each in enumerate(self._listed))
         return Parts(
             program=self.program,
             stream=self.stream,
             configurations=self.configurations,
-            config_rows=tuple(rows),
+            config_rows=rows[: self.begun_with],
+            newcomers=() if self.begun_with is None else rows[self.begun_with :],
             problem=self.problem,
             utility=self.utility,
             procedure_name=self.procedure,
@@ -260,6 +284,22 @@ class Scenario:
             ledger=self.ledger,
             identity=self.canonical(),
         )
+
+    def _described(self, newcomer: Configuration) -> dict[str, Any]:
+        """A configuration that was added; a program of its own is not among those the campaign was begun with."""
+        own = {} if newcomer.command is None else {"programs": self._program_with((newcomer,)).programs()}
+        return newcomer.describe() | own
+
+    def _check_newcomers(self) -> None:
+        """Whoever is added has to be what the campaign can run."""
+        if not self.newcomers:
+            return
+        if self.program.repeatable and not self._program_with(self.newcomers).repeatable:
+            raise ScenarioError(
+                f"{self.place('configurations')}: {self.newcomers[0].name!r} was added to a campaign whose runs can be "
+                "made again with their seeds, but there is no {seed} in its command; pass {seed} to it, or begin a new "
+                "ledger"
+            )
 
     def _check_procedure(self) -> None:
         name, options = self.procedure, self.options

@@ -1,0 +1,287 @@
+"""What earlier campaigns on the same target may teach the model that proposes configurations, and what they must not.
+
+Runs on record elsewhere are no evidence: they touch no bound, no rank, no gamma. They may teach a model, and a wrong
+model costs time only, as long as it knows nothing of positions on which its proposals will be judged (docs/pools.md,
+step 5). An instance that an earlier campaign has run may well be one that this stream still brings. So every run on
+record elsewhere has a *place*: the last position of this stream that could be the same, or none; and a proposal that
+begins at position s is made from runs whose place is before s.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+from captime.campaign.question import Question
+from captime.errors import ScenarioDiffers, ScenarioError
+from captime.ledger import LedgerReader
+from captime.ledger.reading import STATUSES
+from captime.ledger.rows import ConfigRow, Noted, SampleRow
+from captime.runs import Status
+from captime.scenario.identity import difference, plain
+from captime.spaces import Known, Settings, Space
+from captime.streams.protocol import InstanceStream
+
+NOTE = "learned"
+"""What a ledger calls the note about an earlier campaign."""
+_NOWHERE, _NEVER = -1, np.iinfo(np.int64).max
+_SAME = ("target", "clock")
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What one earlier campaign can teach.
+
+    Attributes:
+        ledger: Its ledger.
+        campaign: Its name.
+        head: Hash of the last row that was read.
+        settings: Of its configurations, those of this space only.
+        config: By run, which of them.
+        place: By run, the last position of this stream that could be the same; -1 for none. Increasing.
+        low: By run, what it is worth at least.
+        high: By run, at most.
+        outside: Instances and digests that are not in this stream: they must not join it later.
+    """
+
+    ledger: str
+    campaign: str
+    head: str
+    settings: tuple[Settings, ...]
+    config: IntArray
+    place: IntArray
+    low: FloatArray
+    high: FloatArray
+    outside: tuple[tuple[str, str], ...]
+
+    def until(self, start: int) -> list[Known]:
+        """What may be known to somebody who will be judged on positions from `start` on."""
+        last = int(np.searchsorted(self.place, start))
+        which, size = self.config[:last], len(self.settings)
+        n = np.bincount(which, minlength=size)
+        low, high = (np.bincount(which, ends[:last], size) / np.maximum(n, 1) for ends in (self.low, self.high))
+        return [
+            Known(settings, float(low[place]), float(high[place]), int(n[place]))
+            for place, settings in enumerate(self.settings)
+            if n[place]
+        ]
+
+    def facts(self) -> dict[str, object]:
+        """As the ledger of this campaign notes it."""
+        return {
+            "ledger": self.ledger,
+            "campaign": self.campaign,
+            "head": self.head,
+            "runs": len(self.place),
+            "configurations": len(self.settings),
+            "held_back": int((self.place > _NOWHERE).sum()),
+            "outside": [list(each) for each in self.outside],
+        }
+
+
+class Earlier:
+    """All that earlier campaigns can teach.
+
+    Args:
+        courses: One for each.
+    """
+
+    def __init__(self, courses: Sequence[Course]) -> None:
+        self.courses = tuple(courses)
+        self._told: tuple[int, list[Known]] = (0, [])
+
+    def until(self, start: int) -> list[Known]:
+        """See a single one; asked again for the same position, it is not counted again."""
+        if self._told[0] != start:
+            self._told = (start, [known for course in self.courses for known in course.until(start)])
+        return self._told[1]
+
+
+def learn_from(paths: Iterable[Path], question: Question) -> Earlier | None:
+    """Read earlier ledgers; None if there are none.
+
+    Args:
+        paths: The ledgers.
+        question: What is asked now.
+    """
+    courses = [_course(path, question) for path in paths]
+    return Earlier(courses) if courses else None
+
+
+def _course(path: Path, question: Question) -> Course:
+    proposer = question.proposer
+    if proposer is None or not proposer.model:
+        raise ScenarioError(
+            f"{path} was to teach the model that proposes configurations, but this scenario has none: it needs a "
+            "[space] without model = false. Runs on record elsewhere are never evidence"
+        )
+    with LedgerReader(path) as reader, reader.snapshot():
+        _check_target(path, reader.scenario, question.identity)
+        fitting = dict(_fitting(reader.configs, proposer.space))
+        samples, columns = reader.sample_rows(), reader.outcomes()
+        campaign, head = reader.campaign_id, reader.head
+    numbers = {config: number for number, config in enumerate(fitting)}
+    newest = {
+        (config, position): row
+        for row, (config, position, orphan) in enumerate(
+            zip(*(columns[name].tolist() for name in ("config", "position", "orphan")), strict=True)
+        )
+        if config in numbers and not orphan
+    }
+    rows = np.array(list(newest.values()), dtype=np.int64)
+    rows = rows[columns["status"][rows] != STATUSES.index(Status.LOST)]
+    places = Places(question.stream)
+    place_of = {sample.position: places.of(sample) for sample in samples}
+    place = np.array([place_of[position] for position in columns["position"][rows].tolist()], dtype=np.int64)
+    order = np.argsort(place, kind="stable")
+    status, runtime = columns["status"][rows[order]], columns["runtime"][rows[order]]
+    high = np.where(status == STATUSES.index(Status.FAILED), 0.0, np.asarray(question.utility(runtime)))
+    return Course(
+        ledger=path.name,
+        campaign=campaign,
+        head=head,
+        settings=tuple(fitting.values()),
+        config=np.array([numbers[config] for config in columns["config"][rows[order]].tolist()], dtype=np.int64),
+        place=place[order],
+        low=np.where(status == STATUSES.index(Status.COMPLETED), high, 0.0),
+        high=high,
+        outside=tuple(
+            sorted({(each.instance, each.digest) for each in samples if place_of[each.position] == _NOWHERE})
+        ),
+    )
+
+
+def _check_target(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    parts = ({name: plain(each.get(name)) for name in _SAME} for each in (before, now))
+    differs = difference(*parts)
+    if differs:
+        listed = "".join(f"\n  {line}" for line in differs)
+        raise ScenarioDiffers(
+            f"{path}: these are runs of another target, and teach nothing about this one. It differs in:{listed}\n"
+            "Name a ledger of the same target, or leave --learn-from out"
+        )
+
+
+def _fitting(configs: Iterable[ConfigRow], space: Space) -> Iterable[tuple[int, Settings]]:
+    """Those configurations that are configurations of this space."""
+    for row in configs:
+        settings: Any = row.settings.get("settings")
+        if "command" in row.settings or not isinstance(settings, dict):
+            continue
+        try:
+            space.check(settings)
+        except ScenarioError:
+            continue
+        yield row.index, settings
+
+
+# ------------------------------------------------------------------ which position could be the same
+
+
+class Places:
+    """Where a sample of another stream could come again in this one; in doubt it could.
+
+    Args:
+        stream: This one.
+    """
+
+    def __init__(self, stream: InstanceStream) -> None:
+        described = stream.describe()
+        self._stream = stream
+        self._sampling = str(described.get("sampling", ""))
+        self._first = int(str(described.get("first", 0)))
+        self._by_digest: dict[str, int] = {}
+        self._by_name: dict[str, tuple[int, bool]] = {}
+        listed = described.get("list")
+        if stream.length is not None:
+            for position in range(stream.length):
+                instance = stream.at(position).instance
+                self._enter(instance.name, instance.digest, position)
+            # Variations of an instance, of which only one is met, say as much about it as it does itself.
+            for name, digest in listed[stream.length :] if isinstance(listed, list) else ():
+                self._enter(name, digest, _NEVER)
+
+    def _enter(self, name: str, digest: str, position: int) -> None:
+        if digest:
+            self._by_digest[digest] = max(position, self._by_digest.get(digest, _NOWHERE))
+        before, unknown = self._by_name.get(short(name), (_NOWHERE, False))
+        self._by_name[short(name)] = (max(position, before), unknown or not digest)
+
+    def of(self, sample: SampleRow) -> int:
+        """The last position that could be the same as this one; -1 if none could, a huge number if nobody knows."""
+        return max(self._by_instance(sample), self._by_seed(sample))
+
+    def _by_seed(self, sample: SampleRow) -> int:
+        """Seeds belong to positions: where they are the same, the luck is."""
+        length = self._stream.length
+        if length is not None and sample.position >= length:
+            return _NOWHERE
+        return sample.position if self._stream.at(sample.position).seed == sample.seed else _NOWHERE
+
+    def _by_instance(self, sample: SampleRow) -> int:
+        if self._sampling == "replace":
+            # "Best" means best on exactly these instances. What is known of them says nothing about which comes when.
+            return _NOWHERE
+        if self._stream.length is None:
+            number = short(sample.instance)
+            if self._sampling != "generator":
+                return _NEVER
+            return max(_NOWHERE, int(number) - self._first) if re.fullmatch("[0-9]{1,15}", number) else _NOWHERE
+        if sample.digest in self._by_digest:
+            return self._by_digest[sample.digest]
+        position, unknown = self._by_name.get(short(sample.instance), (_NOWHERE, False))
+        # Two contents that are known and differ are different, whatever they are called.
+        return position if unknown or not sample.digest else _NOWHERE
+
+
+def short(name: str) -> str:
+    """A name without folders and ending.
+
+    >>> short("instances/easy/17.cnf.gz")
+    '17'
+    """
+    return name.rsplit("/", 1)[-1].split(".", 1)[0] or name
+
+
+# ------------------------------------------------------------------ what is said about it
+
+
+def learned_words(notes: Iterable[Noted]) -> str:
+    """What the certificate has to say about earlier campaigns; empty if nothing was learnt from any."""
+    facts = {str(note.facts["campaign"]): note.facts for note in notes if note.kind == NOTE}
+    if not facts:
+        return ""
+    runs = sum(int(str(each["runs"])) for each in facts.values())
+    names = sorted({str(each["ledger"]) for each in facts.values()})
+    return (
+        f"The model that proposed configurations had learnt from {runs:,} runs of {len(facts)} earlier "
+        f"campaign{'s' if len(facts) > 1 else ''} ({', '.join(names)}). Nothing else has: those runs are no evidence, "
+        "and no proposal was judged on an instance that it could know from them."
+    )
+
+
+def check_unlearned(notes: Iterable[Noted], added: Iterable[Sequence[str]], path: Path) -> None:
+    """Refuse instances that the model of this ledger has learnt from: they would come as no surprise.
+
+    Args:
+        notes: Of the ledger.
+        added: Names and digests of instances that are to join the stream.
+        path: The ledger, for the message.
+    """
+    outside: list[Sequence[str]] = []
+    for note in notes:
+        listed = note.facts.get("outside") if note.kind == NOTE else None
+        outside += listed if isinstance(listed, list) else []
+    digests = {digest for _, digest in outside if digest}
+    unknown = {short(name) for name, digest in outside if not digest}
+    names = {short(name) for name, _ in outside}
+    for name, digest in added:
+        if digest in digests or short(name) in unknown or (not digest and short(name) in names):
+            raise ScenarioDiffers(
+                f"{path}: instance {name!r} was added, but the model of this campaign has learnt from runs on it "
+                "(--learn-from), so its proposals may have been made for it. Take it out again, or begin a new ledger"
+            )

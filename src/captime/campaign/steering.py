@@ -1,0 +1,104 @@
+"""Changes between two lives of a campaign: found, written down, and made."""
+
+from collections import deque
+
+from captime.campaign.earlier import NOTE, Earlier
+from captime.campaign.goals import Change, Goal, Joined, Longer, goal_of, let_join, set_goal, set_length
+from captime.campaign.identity import Growth
+from captime.campaign.question import Question
+from captime.campaign.resuming import Memory
+from captime.campaign.roster import Roster, configuration_of
+from captime.evidence import Evidence
+from captime.ledger import Ledger
+from captime.ledger.rows import ConfigRow, Noted
+from captime.procedures.protocol import Procedure
+
+
+class Steering:
+    """Makes changes, at the moment at which the procedure is to hear of them.
+
+    Args:
+        question: What is asked now; it knows who was added.
+        ledger: Where those are written down who join.
+        procedure: Decides.
+        evidence: Keeps the books.
+        roster: On a space, who exists; None if configurations are listed.
+    """
+
+    def __init__(
+        self, question: Question, ledger: Ledger, procedure: Procedure, evidence: Evidence, roster: Roster | None
+    ) -> None:
+        self._question = question
+        self._ledger = ledger
+        self._procedure = procedure
+        self._evidence = evidence
+        self._roster = roster
+        self._newcomers = deque(question.newcomers)
+
+    def apply(self, change: Change) -> None:
+        """From now on it is so."""
+        match change:
+            case Goal():
+                set_goal(self._procedure, change)
+            case Longer(length):
+                set_length(self._procedure, length)
+            case Joined():
+                self._join(change)
+
+    def _join(self, joined: Joined) -> None:
+        first = let_join(self._procedure, joined)
+        rows = [self._newcomers.popleft() for _ in range(joined.count)]
+        if self._roster is not None:
+            self._roster.expect(first, rows)
+            self._roster.grow(first + joined.count, self._evidence, {})
+        else:
+            self._list(rows, first)
+        self._evidence.grow(first + joined.count)
+
+    def _list(self, rows: list[ConfigRow], first: int) -> None:
+        """They stand behind the others; what is on record is not written again."""
+        self._question.configs.extend(rows)
+        self._question.program.extend([configuration_of(row) for row in rows])
+        self._ledger.added(rows[max(0, len(self._ledger.configs) - first) :])
+
+
+def first_goal(question: Question, ledger: Ledger) -> Goal:
+    """What the campaign was begun with."""
+    epsilon = float(str(ledger.scenario.get("goal", question.epsilon)))
+    options = ledger.scenario.get("options")
+    return goal_of(question.procedure, options if isinstance(options, dict) else question.options, epsilon)
+
+
+def new_changes(question: Question, ledger: Ledger, memory: Memory, growth: Growth) -> list[Change]:
+    """What is asked otherwise than before, written down.
+
+    Args:
+        question: What is asked now.
+        ledger: Where it is written down.
+        memory: What was asked before.
+        growth: What was added to the lists.
+    """
+    changes: list[Change] = []
+    length = question.stream.length
+    if growth.instances and length is not None:
+        ledger.noted("instances", list=list(growth.instances), length=length)
+        changes.append(Longer(length))
+    if growth.configurations:
+        ledger.noted("configurations", list=list(growth.configurations), earliest=memory.frontier)
+        changes.append(Joined(len(growth.configurations), memory.frontier))
+    goals = [change for change in memory.changes if isinstance(change, Goal)]
+    if question.goal != (goals[-1] if goals else first_goal(question, ledger)):
+        ledger.noted("goal", **question.goal.facts())
+        changes.append(question.goal)
+    return changes
+
+
+def note_lessons(earlier: Earlier | None, ledger: Ledger, memory: Memory) -> list[Noted]:
+    """Write down from whom the model learns, unless that is on record; return all that is."""
+    noted = [note for note in memory.notes if note.kind == NOTE]
+    known = {(note.facts["campaign"], note.facts["head"]) for note in noted}
+    for course in () if earlier is None else earlier.courses:
+        if (course.campaign, course.head) not in known:
+            ledger.noted(NOTE, **course.facts())
+            noted.append(Noted(0, NOTE, course.facts()))
+    return noted

@@ -1,0 +1,81 @@
+"""Which of all statements that hold about a growing pool is shown, and whether it is good enough.
+
+Every one of them is true (pool_standing.py); which is shown is a matter of goals.
+"""
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.certificate import Certificate
+from captime.procedures.pool_board import PoolBoard
+from captime.procedures.pool_standing import PoolStanding
+from captime.procedures.pool_terms import PoolTerms, Stop, checked_stop
+from captime.procedures.problem import Problem
+
+# Whoever stops at epsilon alone wants to have seen at least so many draws.
+_FEWEST_DRAWS = 16
+
+
+class PoolCertificates(PoolStanding):
+    """A pool with goals.
+
+    Args:
+        problem: The question.
+        gamma: Goal: the share of luckiest configurations that may be missed; 0 for "as small as it gets".
+        stop: Content when `both` goals are reached, or with `epsilon` or `gamma` alone.
+        board: Where scores are kept.
+
+    Attributes:
+        problem: The question, with the goal for epsilon.
+    """
+
+    def __init__(self, problem: Problem, gamma: float, stop: Stop, board: PoolBoard) -> None:
+        terms = PoolTerms(limit=problem.n_configs) if problem.pool is None else problem.pool
+        super().__init__(terms, problem.delta, gamma, board)
+        self.problem = problem
+        self._gamma = gamma
+        self._stop: Stop = stop
+        self._best: Certificate | None = None
+
+    def _certify(self) -> None:
+        """Of all statements that hold now, and the one held, keep the one that is nearest to the goals."""
+        epsilon, gamma = self._statements()
+        distance = self._distance(epsilon, gamma)
+        distance[gamma >= 1.0] = np.inf
+        # Whoever was added is part of the question.
+        distance[: max(self.terms.late, default=0)] = np.inf
+        if epsilon[-1] > max(self.problem.epsilon, float(epsilon[-2])):
+            distance[-1] = np.inf  # about anyone, but saying less than what is said about the pool
+        place = int(np.flatnonzero(distance == distance.min())[-1])
+        if self._best is not None and self._best.gamma is not None:
+            held = self._distance(np.array([self._best.epsilon]), np.array([self._best.gamma]))
+            if distance[place] > held[0]:
+                return
+        if np.isfinite(distance[place]):
+            count = min(place + 1, self.size)
+            self._best = self._statement(float(epsilon[place]), float(gamma[place]), count)
+
+    def _distance(self, epsilon: FloatArray, gamma: FloatArray) -> FloatArray:
+        """How far a statement is from the goals; among those that reach them, how much it leaves open."""
+        beyond = np.maximum(epsilon - self.problem.epsilon, 0.0) + np.maximum(gamma - self._gamma, 0.0)
+        return np.asarray(beyond + 1e-6 * (epsilon + gamma))
+
+    def certificate(self) -> Certificate:
+        """The best statement so far; a leader is always named, with epsilon 1 before anything is shown."""
+        if self._best is None:
+            return self._statement(1.0 if self.size > 1 else 0.0, 1.0, self.size)
+        return self._best
+
+    def reached(self, epsilon: float, gamma: float, stop: str) -> bool:
+        """Whether the certificate held is as good as these goals want it."""
+        held = self._best
+        if held is None:
+            return False
+        near, wide = held.epsilon <= epsilon, held.gamma is not None and held.gamma <= gamma
+        match checked_stop(stop):
+            case "epsilon":
+                return near and (wide or self.shares.draws >= _FEWEST_DRAWS)
+            case "gamma":
+                return wide and held.epsilon < 1.0
+            case "both":
+                return near and wide
