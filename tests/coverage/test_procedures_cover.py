@@ -52,12 +52,13 @@ def test_naive_is_wrong_no_more_often_than_allowed(law: str) -> None:
     "setting",
     [
         replace(UP, options={"variant": "paper"}),
+        replace(UP, options={"rule": "new"}),
         replace(UP, options={"variant": "as-published"}),
         replace(UP, options={"events": 2}),
         replace(UP, captime_first=0.3),
         Setting(procedure="oracle"),
     ],
-    ids=["paper", "as-published", "two-events", "first-captime-0.3", "oracle"],
+    ids=["paper", "new-rule", "as-published", "two-events", "first-captime-0.3", "oracle"],
 )
 def test_the_other_forms_are_wrong_no_more_often_than_allowed(setting: Setting) -> None:
     """40 runs on each of the laws, counted together."""

@@ -37,6 +37,7 @@ VARIANTS: list[tuple[str, dict[str, object]]] = [
     ("up", {}),
     ("up", {"events": 2}),
     ("up", {"variant": "paper"}),
+    ("up", {"variant": "paper", "rule": "new"}),
     ("up", {"variant": "as-published"}),
     ("oracle", {}),
 ]

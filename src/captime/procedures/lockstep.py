@@ -15,6 +15,7 @@ from captime.bounds.hoeffding import hoeffding_radius
 from captime.certificate import Certificate
 from captime.intervals import Intervals
 from captime.plans.protocol import Plan
+from captime.procedures.manners import Rule
 from captime.procedures.new_goals import NewGoals
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Progress
@@ -33,12 +34,14 @@ class Habits:
             the width of the leader's own interval and gains nothing.
         ties_by_mean: Among equal lower bounds prefer the larger mean utility; otherwise the lower index alone decides.
         spare_last: Leave the last instance of the stream unused, as the published code does.
+        rule: When captimes double; see `Manners.rule`.
     """
 
     keep_best: bool = True
     leader_counts: bool = False
     ties_by_mean: bool = True
     spare_last: bool = False
+    rule: Rule = "old"
 
 
 @dataclass(slots=True)
@@ -137,6 +140,9 @@ class Lockstep(NewGoals):
             return np.full(len(level), len(n))
         levels = level[:1] if (level == level[0]).all() else level[:, None]
         twice_radius = 2.0 * hoeffding_radius(n, self.intervals.budget.log_inverse(n, levels))
+        if self._habits.rule == "new":
+            # [COUP] 2(1 - u)α <= u(1 - F̂ + α), with what stands by α brought to the left.
+            twice_radius = twice_radius * (1.0 - 1.5 * self.plan.floor(levels))
         # [UAC] UP: 2α <= u(κ)(1 - F̂), the distance between the mean high and the mean low end.
         capping = high - low
         capping /= n

@@ -11,6 +11,7 @@ from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans.ladder import Ladder
 from captime.procedures.lockstep import Habits, Lockstep
+from captime.procedures.manners import Rule
 from captime.procedures.problem import Problem
 
 Variant = Literal["recommended", "paper", "as-published"]
@@ -20,7 +21,14 @@ Variant = Literal["recommended", "paper", "as-published"]
 _USE = Use("up", frozenset({"sums"}), looks_often=True, pays_for_looks=True, intervals=True)
 
 
-def up(problem: Problem, *, variant: Variant = "recommended", events: int = 4, bound: str = "hoeffding") -> Lockstep:
+def up(
+    problem: Problem,
+    *,
+    variant: Variant = "recommended",
+    events: int = 4,
+    bound: str = "hoeffding",
+    rule: Rule = "old",
+) -> Lockstep:
     """All candidates in lockstep, each with its own captime, doubled while cutting costs more than chance.
 
     Args:
@@ -31,15 +39,20 @@ def up(problem: Problem, *, variant: Variant = "recommended", events: int = 4, b
             4·2.705808, leader compared with itself too, last instance unused, first captime 1 s, captimes unbounded.
         events: Inequalities charged per cell: the paper's 4, or the 2 that the interval needs.
         bound: Name of another bound, if it fits: computed from sums and monotone, such as `kl`.
+        rule: When captimes double: `old` is the paper's, `new` the one that came with OUP.
     """
     if variant not in get_args(Variant):
         raise ScenarioError(f"up has no variant {variant!r}; there are {', '.join(get_args(Variant))}")
     if bound not in BOUNDS:
         raise ScenarioError(f"there is no bound {bound!r}; there are {', '.join(BOUNDS)}")
     check_fit(bound, BOUNDS[bound], _USE)
+    if rule not in get_args(Rule):
+        raise ScenarioError(f"up has no rule {rule!r}; there are {', '.join(get_args(Rule))}")
     if variant == "as-published":
         if bound != "hoeffding":
             raise ScenarioError(f"the bound is {bound!r}, but the published code uses hoeffding; leave the option out")
+        if rule != "old":
+            raise ScenarioError(f"the rule is {rule!r}, but the published code doubles by the old one; leave it out")
         return _as_published(problem, events)
     # Four events: the paper's 11, a little above 4·(π²/6)² = 10.83. Two events: the exact sum, rounded up.
     constant = Fraction(11) if events == 4 else events * SERIES_SQUARED
@@ -47,7 +60,7 @@ def up(problem: Problem, *, variant: Variant = "recommended", events: int = 4, b
     plan = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
     tight = variant == "recommended"
     intervals = Intervals(problem.n_configs, BOUNDS[bound](), budget, plan, running=tight)
-    made = Lockstep(problem, intervals, Habits(keep_best=tight, ties_by_mean=tight))
+    made = Lockstep(problem, intervals, Habits(keep_best=tight, ties_by_mean=tight, rule=rule))
     made.bound = bound
     return made
 
