@@ -54,7 +54,7 @@ def recorded(n_configs: int = 40, n_instances: int = 30) -> RuntimeTable:
 
 def run(target: Target, **wishes: object) -> Simulation:
     """A short campaign."""
-    options = {"gamma": 0.5}
+    options = {"gamma": 0.25}
     return simulate_on_space(Proposer(space(), 1), target, utility=UTILITY, epsilon=0.3, options=options, **wishes)  # type: ignore[arg-type] # few words, many types
 
 
@@ -127,15 +127,15 @@ def test_campaigns_on_a_space_find_something_good_and_say_what_it_is_worth() -> 
     assert pooled.n_configs == len(pooled.settings) >= 8
     assert 0 < pooled.proposals < pooled.n_configs
     assert pooled.found.worth <= pooled.found.best
-    assert pooled.found.above <= 0.5
+    assert pooled.found.above <= 0.25
     assert pooled.found.default is not None
     assert pooled.found.worth > pooled.found.default
 
 
 def test_certificates_on_spaces_of_known_law_are_true() -> None:
-    """Forty campaigns at delta 0.1: at most a binomial limit of them may say what is false."""
+    """Twenty campaigns at delta 0.1: at most a binomial limit of them may say what is false."""
     wrong = 0
-    for seed in range(40):
+    for seed in range(20):
         target = MadeUp(space(), 1.0, seed=seed)
         result = simulate_on_space(
             Proposer(space(), seed), target, utility=UTILITY, epsilon=0.4, options={"gamma": 0.5}, seed=seed
@@ -143,7 +143,7 @@ def test_certificates_on_spaces_of_known_law_are_true() -> None:
         assert isinstance(result.table, Pooled)
         wrong += result.table.found.above > 1.1 * (result.certificate.gamma or 0.0)
         wrong += result.table.found.best > result.table.found.worth + result.certificate.epsilon
-    assert wrong <= 9
+    assert wrong <= 6
 
 
 def test_rows_are_drawn_or_proposed_but_never_both() -> None:

@@ -88,4 +88,5 @@ class MadeUp:
 
     def anyone(self, count: int) -> list[Settings]:
         """See the protocol."""
-        return [self._space.draw(APART + self._seed, number) for number in range(count)]
+        rng = np.random.default_rng([APART, self._seed])
+        return [self._space.settings(row) for row in self._space.drawn(rng, count)]
