@@ -26,7 +26,7 @@ Origin = Literal["default", "favourite", "random", "model"]
 # So many random draws come before the first proposal, if nobody says otherwise.
 DRAWS_FIRST = 4
 # A model needs so many configurations with scores before it is asked.
-_FEWEST = 4
+FEWEST = 4
 # A new model is fitted when there are so many times as many configurations, or scores; and if that is affordable.
 _MORE_CONFIGURATIONS = 1.1
 _MORE_SCORES = 2.0
@@ -118,7 +118,7 @@ class Proposer:
         """The best of what the last search found; a new model when more is known and it may cost that much."""
         told = [each for each in (*known, *taught) if each.n > 0]
         rng = np.random.default_rng([_MODEL_STREAM, self.seed, index])
-        if len(told) < _FEWEST:
+        if len(told) < FEWEST:
             return self.space.sample(rng)
         configurations, scores = len(told), sum(each.n for each in told)
         before = self._learnt_from

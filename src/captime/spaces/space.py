@@ -55,7 +55,7 @@ class Space:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ScenarioError(f"parameter {twice} is declared twice; remove one of the declarations")
-        self._order  # noqa: B018 (a circle of conditions is told now, not at the first draw)
+        self.children_in_order  # noqa: B018 (a circle of conditions is told now, not at the first draw)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -68,8 +68,8 @@ class Space:
         return {parameter.name: parameter for parameter in self.parameters}
 
     @cached_property
-    def _order(self) -> tuple[str, ...]:
-        """Conditional parameters, parents before children."""
+    def children_in_order(self) -> tuple[str, ...]:
+        """The parameters that have conditions, parents before children."""
         done: dict[str, None] = {}
         waiting = {name: parents(clause) & self.conditions.keys() for name, clause in self.conditions.items()}
         while waiting:
@@ -93,7 +93,7 @@ class Space:
         """The same configurations with "not a number" wherever a parameter is inactive."""
         result = np.array(codes, dtype=np.float64)
         columns = self.columns(result)
-        for name in self._order:
+        for name in self.children_in_order:
             active, _ = self.conditions[name].truth(columns)
             columns[name][~np.broadcast_to(active, len(result))] = np.nan
         return result

@@ -1,0 +1,150 @@
+"""Quality for money: what incumbents are worth on held-out instances after so many minutes of CPU time.
+
+On each example with a parameter space: captime (the growing pool), random search, Optuna (TPE) and SMAC3 (its facade
+for algorithm configuration) get the same CPU time for runs, the same instances and the default configuration to begin
+with. Their incumbents at the checkpoints are then run on the same held-out instances. Every finished search and every
+evaluation is written at once, so a benchmark that was stopped goes on where it was, and more seeds, examples or minutes
+can be added later.
+
+Optuna and SMAC3 are not needed by captime; in an environment that has them (experiments/peers/requirements.txt says how
+to make one) they take part, elsewhere they are left out:
+
+    .venv-peers/bin/python benchmarks/quality.py --minutes 1,2,5,10 --seeds 3 --jobs 2
+    .venv-peers/bin/python benchmarks/quality.py --report
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from quality_bench import Bench, default_of, held_out
+from quality_methods import METHODS, missing
+from quality_report import incumbent_at, report
+
+EXAMPLES = ("kissat", "clasp", "compressor", "highs-auctions")
+Cell = tuple[str, str, int]
+
+
+def main() -> None:
+    """Search what is missing, evaluate what is missing, report everything."""
+    wishes = _arguments().parse_args()
+    minutes = sorted(float(each) for each in wishes.minutes.split(","))
+    wishes.out.mkdir(parents=True, exist_ok=True)
+    if not wishes.report:
+        methods = [method for method in wishes.methods.split(",") if _can_run(method)]
+        seeds = [int(each) for each in wishes.seeds.split(",")]
+        wanted = [(name, method, seed) for seed in seeds for name in wishes.examples.split(",") for method in methods]
+        known = {key for key, cell in searched(wishes.out).items() if cell["budget"] >= 60.0 * minutes[-1]}
+        todo = [cell for cell in wanted if cell not in known]
+        for result in _in_parallel(
+            search, [(*cell, 60.0 * minutes[-1], wishes.patience) for cell in todo], wishes.jobs
+        ):
+            _append(wishes.out / "searches.jsonl", result)
+            print(
+                f"{result['example']}, {result['method']}, seed {result['seed']}: {result['spent']:.0f} s", flush=True
+            )
+        _evaluate(wishes.out, minutes, wishes.held_out, wishes.jobs)
+    report(searched(wishes.out), evaluated(wishes.out), minutes, wishes.out)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--minutes", default="1,2,5,10", help="checkpoints in CPU minutes; the last is the budget")
+    arguments.add_argument("--examples", default=",".join(EXAMPLES))
+    arguments.add_argument("--methods", default=",".join(METHODS))
+    arguments.add_argument("--seeds", default="1", help="which seeds, such as 1,2,3")
+    arguments.add_argument("--held-out", type=int, default=100, help="instances on which incumbents are compared")
+    arguments.add_argument("--jobs", type=int, default=1, help="searches at a time; each makes one run at a time")
+    arguments.add_argument("--patience", type=float, default=30.0, help="wall-clock minutes that a search may take")
+    arguments.add_argument("--out", type=Path, default=Path("bench-out/quality"))
+    arguments.add_argument("--report", action="store_true", help="run nothing: report what is there")
+    return arguments
+
+
+def _can_run(method: str) -> bool:
+    reason = missing(method)
+    if reason is not None:
+        print(f"{method} is left out: {reason}", file=sys.stderr)
+    return reason is None
+
+
+def search(example: str, method: str, seed: int, budget: float, patience: float) -> dict[str, Any]:
+    """One search from beginning to end."""
+    began, own = time.monotonic(), time.process_time()
+    with Bench(example, seed, budget, 60.0 * patience) as bench:
+        bench.recommends(bench.space.default)
+        METHODS[method](bench)
+    return {
+        "example": example,
+        "method": method,
+        "seed": seed,
+        "budget": budget,
+        "spent": bench.spent,
+        "runs": bench.runs,
+        "wall_seconds": time.monotonic() - began,
+        "own_cpu_seconds": time.process_time() - own,
+        "story": [[step.spent, step.settings] for step in bench.story],
+    }
+
+
+def evaluate(example: str, settings: dict[str, Any], count: int) -> dict[str, Any]:
+    """One configuration on the held-out instances."""
+    return {"example": example, "settings": settings, "scores": held_out(example, settings, count)}
+
+
+def _evaluate(out: Path, minutes: list[float], count: int, jobs: int) -> None:
+    """Whoever was an incumbent at a checkpoint, and the defaults; each once."""
+    wanted: dict[tuple[str, str], dict[str, Any]] = {}
+    for (example, _, _), cell in searched(out).items():
+        found = [incumbent_at(cell, 60.0 * each) for each in minutes if 60.0 * each <= cell["budget"]]
+        for settings in [default_of(example), *found]:
+            wanted[example, json.dumps(settings, sort_keys=True)] = settings
+    known = {key for key, scores in evaluated(out).items() if len(scores) >= count}
+    todo = [(key[0], settings, count) for key, settings in wanted.items() if key not in known]
+    for place, result in enumerate(_in_parallel(evaluate, todo, jobs), start=1):
+        _append(out / "held-out.jsonl", result)
+        print(f"evaluated {place} of {len(todo)}", file=sys.stderr, flush=True)
+
+
+def _in_parallel(work: Any, arguments: list[tuple[Any, ...]], jobs: int) -> Iterator[dict[str, Any]]:
+    """Results as they come; one process each, so that nothing of one search is left in the next."""
+    with ProcessPoolExecutor(jobs, max_tasks_per_child=1) as pool:
+        yield from (done.result() for done in as_completed([pool.submit(work, *each) for each in arguments]))
+
+
+def searched(out: Path) -> dict[Cell, dict[str, Any]]:
+    """All searches on record; of several of the same kind the one with the largest budget."""
+    found: dict[Cell, dict[str, Any]] = {}
+    for cell in _lines(out / "searches.jsonl"):
+        key = (cell["example"], cell["method"], cell["seed"])
+        if key not in found or cell["budget"] >= found[key]["budget"]:
+            found[key] = cell
+    return found
+
+
+def evaluated(out: Path) -> dict[tuple[str, str], list[float]]:
+    """Scores on held-out instances, by example and settings."""
+    return {
+        (line["example"], json.dumps(line["settings"], sort_keys=True)): line["scores"]
+        for line in _lines(out / "held-out.jsonl")
+    }
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()

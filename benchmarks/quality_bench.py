@@ -1,0 +1,172 @@
+"""Where methods of configuration spend their CPU time in benchmarks/quality.py: an example's program, run and counted.
+
+Every run of every method goes through captime's own supervised execution, so that captimes are kept and CPU seconds are
+counted in the same way for all. What a method itself computes is not counted, but reported.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.executors import LocalExecutor
+from captime.programs.configurations import Configuration
+from captime.runs import RunOutcome, RunRequest, Status
+from captime.scenario import load_scenario
+from captime.scenario.parts import Parts
+from captime.spaces import Settings, Space
+from captime.utilities import Utility
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+# A method may use longer captimes if it likes; these are for those that ask for one. There an answer is worth a tenth.
+_CAPTIME_AT = 0.1
+# Held-out runs get more: up to where an answer is worth this.
+_HELD_OUT_AT = 0.04
+# Instances of different seeds, and those held out, are far apart in the numbering of the generators.
+_APART = 1_000_000
+_TRIES = 3
+
+
+class BudgetSpent(Exception):  # noqa: N818 (an end, not an error)
+    """The CPU time that the method may spend is spent, or it takes too long."""
+
+
+def parts_of(example: str, seed: int) -> Parts:
+    """An example with a seed and instances of its own, and without favourites: everyone begins with the default alone.
+
+    Args:
+        example: Name of its folder.
+        seed: 1, 2, …; 0 has the held-out instances.
+    """
+    scenario = load_scenario(EXAMPLES / example / "scenario.toml")
+    wishes = scenario.wishes
+    section = {word: value for word, value in (wishes.space or {}).items() if word != "favourites"}
+    instances = wishes.instances.model_copy(update={"first": seed * _APART})
+    changed = wishes.model_copy(update={"seed": seed, "space": section, "instances": instances})
+    return replace(scenario, wishes=changed).build()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From here on this is the incumbent.
+
+    Attributes:
+        spent: CPU seconds of all runs until then.
+        settings: The incumbent's.
+    """
+
+    spent: float
+    settings: Settings
+
+
+@dataclass
+class Bench:
+    """Runs of one method on one example, and the story of its incumbents.
+
+    Attributes:
+        example: Name of the example.
+        seed: Of its instances.
+        budget: CPU seconds.
+        patience: Wall-clock seconds, its own computing included.
+        spent: CPU seconds so far.
+        runs: How many runs there were.
+        story: Incumbents.
+    """
+
+    example: str
+    seed: int
+    budget: float = np.inf
+    patience: float = np.inf
+    spent: float = 0.0
+    runs: int = 0
+    story: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.parts = parts_of(self.example, self.seed)
+        self.utility: Utility = self.parts.utility
+        if self.parts.proposer is None:
+            raise SystemExit(f"{self.example} has no [space]; there is nothing to search")
+        self.space: Space = self.parts.proposer.space
+        self.captime = float(self.utility.inverse(np.array(_CAPTIME_AT)))
+        self._indices: dict[bytes, int] = {}
+        self._began = time.monotonic()
+        self._executor: LocalExecutor | None = None
+        self._count = len(self.parts.config_rows)
+
+    def __enter__(self) -> Self:
+        self._executor = LocalExecutor(self.parts.program, 1, tag=f"quality-{uuid4().hex}", pin=False, ahead=1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._executor is not None:
+            self._executor.close()
+
+    def utilities(self, settings: Settings, positions: Sequence[int], captime: float | None = None) -> FloatArray:
+        """Make runs, pay for them, and say what they were worth; one that was cut counts as if it had ended there.
+
+        Args:
+            settings: The configuration.
+            positions: Of the stream.
+            captime: For every run; the bench's own if left out.
+        """
+        if self.spent >= self.budget or time.monotonic() - self._began > self.patience:
+            raise BudgetSpent
+        longest = self.captime if captime is None else captime
+        index = self._index(settings)
+        outcomes = self._made([RunRequest(index, position, longest) for position in positions])
+        self.spent += sum(outcome.cost for outcome in outcomes.values())
+        self.runs += len(outcomes)
+        return np.array([self._worth(outcomes[position], longest) for position in positions])
+
+    def recommends(self, settings: Settings) -> None:
+        """The method's incumbent is this one now."""
+        if not self.story or self.story[-1].settings != settings:
+            self.story.append(Step(self.spent, settings))
+
+    def _index(self, settings: Settings) -> int:
+        key = self.space.codes(settings).tobytes()
+        if key not in self._indices:
+            self._indices[key] = self._count
+            self.parts.program.extend([Configuration(f"c{self._count}", dict(settings), origin="random")])
+            self._count += 1
+        return self._indices[key]
+
+    def _made(self, requests: list[RunRequest]) -> dict[int, RunOutcome]:
+        executor = self._executor
+        if executor is None:
+            raise SystemExit("a bench is used inside a with statement")
+        found: dict[int, RunOutcome] = {}
+        for _ in range(_TRIES):
+            waiting = [request for request in requests if request.instance not in found]
+            executor.submit(waiting)
+            back = 0
+            while back < len(waiting):
+                for outcome in executor.collect():
+                    back += 1
+                    if outcome.status is not Status.LOST:
+                        found[outcome.request.instance] = outcome
+            if len(found) == len(requests):
+                return found
+        raise SystemExit(f"{self.example}: runs were lost {_TRIES} times; is the program there?")
+
+    def _worth(self, outcome: RunOutcome, longest: float) -> float:
+        if outcome.status is Status.COMPLETED:
+            return float(self.utility(np.array(outcome.runtime)))
+        return float(self.utility(np.array(longest))) if outcome.status is Status.CAPPED else 0.0
+
+
+def held_out(example: str, settings: Settings, count: int) -> list[float]:
+    """What a configuration is worth on each of the held-out instances."""
+    with Bench(example, seed=0) as bench:
+        captime = float(bench.utility.inverse(np.array(_HELD_OUT_AT)))
+        return [float(worth) for worth in bench.utilities(settings, range(count), captime)]
+
+
+def default_of(example: str) -> dict[str, Any]:
+    """The default configuration of an example."""
+    return dict(Bench(example, seed=0).space.default)
