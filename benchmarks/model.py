@@ -118,10 +118,12 @@ class Timed(Proposer):
         self.taken = 0.0
         self.proposals = 0
 
-    def propose(self, index: int, known: Sequence[Known] = (), spent: float = math.inf) -> Settings:
+    def propose(
+        self, index: int, known: Sequence[Known] = (), spent: float = math.inf, taught: Sequence[Known] = ()
+    ) -> Settings:
         """As the proposer does, timed if it is a model's."""
         began = time.process_time()
-        found = super().propose(index, known, spent)
+        found = super().propose(index, known, spent, taught)
         if self.origin(index) == "model":
             self.taken += time.process_time() - began
             self.proposals += 1

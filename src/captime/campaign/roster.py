@@ -17,7 +17,7 @@ from captime.procedures.around import AroundProcedure
 from captime.procedures.protocol import Procedure
 from captime.programs.configurations import Configuration
 from captime.programs.protocol import GrowingProgram
-from captime.spaces import Proposer, Settings, lessons
+from captime.spaces import Lessons, Proposer, Settings
 from captime.targets import Targets
 
 Write = Callable[[Sequence[ConfigRow]], None]
@@ -47,6 +47,7 @@ class Roster:
     ) -> None:
         self._late: dict[int, ConfigRow] = {}
         self._earlier = earlier
+        self._lessons = Lessons()
         self._proposer = proposer
         self._program = program
         self._recorded = list(recorded)
@@ -84,7 +85,7 @@ class Roster:
         place = index - sum(late < index for late in self._late)
         origin, known, taught = self._proposer.origin(place), [], []
         if origin == "model":
-            known = lessons(evidence.tally, [settings_of(row) for row in self.rows])
+            known = self._lessons.of(evidence.tally, [settings_of(row) for row in self.rows])
             taught = [] if self._earlier is None else self._earlier.until(start)
         # Asked even if the answer is on record: what a model proposes next depends on having been asked before.
         settings = self._proposer.propose(place, known, float(evidence.tally.seconds.sum()), taught)

@@ -20,7 +20,7 @@ from captime.simulation.replaying import TargetReplay
 from captime.simulation.result import Simulation
 from captime.simulation.target import Target
 from captime.sources.accounting import Accounting
-from captime.spaces import Known, Settings, lessons
+from captime.spaces import Known, Lessons, Settings
 from captime.targets import Targets
 from captime.utilities import Utility, parse_utility
 
@@ -170,6 +170,7 @@ class _Growing(AroundProcedure):
         self._maker = maker
         self._target = target
         self._replay = replay
+        self._lessons = Lessons()
         self.names = names
         self.settings: list[Settings] = []
 
@@ -190,7 +191,7 @@ class _Growing(AroundProcedure):
         while len(self.settings) < size:
             index, tally = len(self.settings), self._replay.tally
             origin = self._maker.origin(index)
-            known = lessons(tally, self.settings) if origin == "model" else []
+            known = self._lessons.of(tally, self.settings) if origin == "model" else []
             made = self._maker.propose(index, known, float(tally.seconds.sum()))
             self._target.add(made)
             self.settings.append(made)

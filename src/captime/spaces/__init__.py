@@ -13,7 +13,7 @@ from captime.spaces.formats import (
     write_space,
 )
 from captime.spaces.formats.section import proposer_of
-from captime.spaces.lessons import lessons
+from captime.spaces.lessons import Lessons
 from captime.spaces.model import Known
 from captime.spaces.proposals import Proposer
 from captime.spaces.rendering import Style
@@ -23,13 +23,13 @@ from captime.spaces.values import Settings, Value
 __all__ = [
     "FORMATS",
     "Known",
+    "Lessons",
     "Proposer",
     "Settings",
     "Space",
     "Style",
     "Value",
     "as_configspace",
-    "lessons",
     "proposer_of",
     "read_space",
     "read_space_section",

@@ -19,7 +19,7 @@ from captime.spaces.space import Space
 from captime.spaces.values import Settings
 
 # A score between 0 and 1 varies about so much from instance to instance: the variance of a uniform number.
-_SCORE_VARIANCE = 1.0 / 12.0
+SCORE_VARIANCE = 1.0 / 12.0
 # No mean is trusted further than this: instances differ, and so do machines from hour to hour.
 _FLOOR = 0.015**2
 # The model learns from at most so many configurations: the better half of them, and every so many of the rest.
@@ -44,12 +44,14 @@ class Known:
         low: mean of the low ends of its scores.
         high: mean of the high ends; above low if runs were cut or are under way.
         n: number of scores behind the two.
+        variance: of one score, as far as it is luck.
     """
 
     settings: Settings
     low: float
     high: float
     n: int
+    variance: float = SCORE_VARIANCE
 
 
 class Surrogate:
@@ -71,12 +73,13 @@ class Surrogate:
         told = _some([each for each in known if each.n > 0])
         self.space = space
         self.rows: FloatArray = np.array([space.codes(each.settings) for each in told]).reshape(-1, len(space.names))
-        low, high, n = (
-            np.array([getattr(each, name) for each in told], dtype=np.float64) for name in ("low", "high", "n")
+        low, high, n, each = (
+            np.array([getattr(known, name) for known in told], dtype=np.float64)
+            for name in ("low", "high", "n", "variance")
         )
         self.means: FloatArray = (low + high) / 2.0
         # Half the interval at worst; as a variance, that of a uniform number in it.
-        variance = _FLOOR + _SCORE_VARIANCE / np.maximum(n, 1.0) + (high - low) ** 2 / 12.0
+        variance = _FLOOR + each / np.maximum(n, 1.0) + (high - low) ** 2 / 12.0
         self.weights: FloatArray = 1.0 / variance
         self._basis = Basis(space)
         self._terms: FloatArray = self._basis(self.rows)
