@@ -44,6 +44,8 @@ class Steering:
                 set_length(self._procedure, length)
             case Joined():
                 self._join(change)
+        # Whoever was out of it may be in it again.
+        self._evidence.retire(self._procedure.candidates)
 
     def _join(self, joined: Joined) -> None:
         first = let_join(self._procedure, joined)

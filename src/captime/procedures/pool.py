@@ -134,7 +134,7 @@ class Pool(PoolCertificates):
                 "this pool has no share of delta left for configurations that are added later; take them out again, or "
                 "begin a new ledger"
             )
-        while self.terms.limit is not None and self.terms.room(self.size):
+        while self.problem.pool is None and self.terms.room(self.size):
             # Indices of a list are those of its members; whoever is added stands behind them all.
             self._admit()
         first = self.size

@@ -56,8 +56,10 @@ class PoolCertificates(PoolStanding):
             self._best = self._statement(float(epsilon[place]), float(gamma[place]), count)
 
     def _distance(self, epsilon: FloatArray, gamma: FloatArray) -> FloatArray:
-        """How far a statement is from the goals; among those that reach them, how much it leaves open."""
-        beyond = np.maximum(epsilon - self.problem.epsilon, 0.0) + np.maximum(gamma - self._gamma, 0.0)
+        """How far a statement is from the goals that count; among those that reach them, how much it leaves open."""
+        near, wide = np.maximum(epsilon - self.problem.epsilon, 0.0), np.maximum(gamma - self._gamma, 0.0)
+        # Whoever is content with a gamma still wants to hear something about the pool.
+        beyond = {"both": near + wide, "epsilon": near, "gamma": wide + np.where(epsilon >= 1.0, 1.0, 0.0)}[self._stop]
         return np.asarray(beyond + 1e-6 * (epsilon + gamma))
 
     def certificate(self) -> Certificate:

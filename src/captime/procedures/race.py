@@ -271,7 +271,7 @@ class Race(Claims):
         self._agenda.ordered = np.maximum(ordered, self._start)
         self._let_in()
         everyone = np.arange(n_configs)
-        self.upper = np.minimum(self.upper, self._board.upper(everyone, self._log_upper(everyone)))
+        self.upper[everyone] = np.minimum(self.upper[everyone], self._board.upper(everyone, self._log_upper(everyone)))
 
     # ------------------------------------------------------------------ how it stands
 

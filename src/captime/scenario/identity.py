@@ -88,7 +88,8 @@ def _of_lists(where: str, old: list[Any], new: list[Any]) -> Iterator[str]:
     if gone:
         yield f"{where}: {len(gone)} gone ({_some(gone)})"
     if added:
-        yield f"{where}: {len(added)} added ({_some(added)})"
+        between = "" if new[: len(old)] == old or gone else " between others"
+        yield f"{where}: {len(added)} added{between} ({_some(added)})"
     for name in changed[:_FEW]:
         if isinstance(before[name], Mapping):
             yield from _differences(f"{where}.{name}", before[name], after[name])

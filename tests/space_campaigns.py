@@ -1,0 +1,54 @@
+"""Campaigns on a small space, with virtual slots: rows of a table stand for whatever is drawn, proposed or named."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from campaign_stand_ins import question_on, small_table, virtual_slots
+from captime.campaign import CampaignResult, Manner, Question, run_campaign
+from captime.ledger.rows import ConfigRow
+from captime.scenario.pools import as_begun, listed_of
+from captime.spaces import Proposer, Space, read_space_section
+
+WIDE = small_table(150, 4000)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A small space with favourites."""
+
+    favourites: int = 1
+    model: bool = True
+
+    def space(self) -> Space:
+        """As read from a scenario."""
+        listed = [{"x": 0.1 * (place + 1)} for place in range(self.favourites)]
+        section = {"x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.5}, "favourites": listed}
+        return read_space_section(section, "here", Path())
+
+
+def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: object) -> Question:
+    """Rows of the wide table stand for whatever is drawn, proposed or named."""
+    full = Proposer(Section(favourites).space(), 3, model=model)
+    proposer = as_begun(full, begun + 1)
+    listed = listed_of(full)
+    rows = [
+        ConfigRow(index, each.name, {"settings": dict(each.settings)}, each.origin)  # type: ignore[arg-type] # one of them
+        for index, each in enumerate(listed)
+    ]
+    options = {"gamma": 0.3, **more.pop("options", {})}  # type: ignore[dict-item] # a dict
+    base = question_on(WIDE, procedure="pool", options=options, proposer=proposer, **{"epsilon": 0.25, **more})  # type: ignore[arg-type]
+    identity = {
+        **base.identity,
+        "procedure": "pool",
+        "options": options,
+        "configurations": {"list": [each.describe() for each in listed]},
+        "space": {"favourites": favourites},
+        "instances": {"sampling": "given", "list": []},
+    }
+    return replace(base, configs=rows[: begun + 1], newcomers=tuple(rows[begun + 1 :]), identity=identity)
+
+
+def search(question: Question, path: Path, order: str = "arrival", **more: object) -> CampaignResult:
+    """A campaign on the space."""
+    manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
+    return run_campaign(question, path, manner, make_executor=virtual_slots(WIDE, 2), **more)  # type: ignore[arg-type]

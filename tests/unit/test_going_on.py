@@ -1,0 +1,296 @@
+"""Going on later: added configurations and other goals continue the same ledger, every run is reused, and nothing else.
+
+Virtual slots answer from a table, so whole campaigns take moments; the command line has its own tests.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from campaign_stand_ins import PulledThePlug, folder, ledger_in, question_on, small_table, virtual_slots
+from captime.campaign import CampaignResult, Manner, Question, run_campaign
+from captime.campaign.goals import Goal, Joined, Longer, change_of, goal_of
+from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
+from captime.evidence import Evidence
+from captime.executors.protocol import Executor
+from captime.ledger import LedgerReader
+from captime.ledger.rows import Noted
+from captime.live import drive_parallel
+from captime.procedures.protocol import Procedure
+from captime.spaces import Proposer
+from space_campaigns import Section, on_space, search
+
+__all__ = ["folder"]
+
+TABLE = small_table(8)
+ORDERS = ("arrival", "fixed")
+
+
+def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object) -> Question:
+    """Which of the first n rows is best, asked of a campaign that was begun with fewer?"""
+    base = question_on(TABLE, **more)  # type: ignore[arg-type] # whatever a test wants to say
+    rows = [replace(base.configs[index], settings={"settings": {}}) for index in order or range(n)]
+    described = [{"name": row.name} for row in rows]
+    identity = {
+        **base.identity,
+        "procedure": base.procedure,
+        "options": dict(base.options),
+        "configurations": {"list": described},
+        "instances": {"sampling": "given", "list": []},
+    }
+    return replace(base, configs=rows[:begun], newcomers=tuple(rows[begun:]), identity=identity)
+
+
+def go(question: Question, path: Path, order: str, **more: object) -> CampaignResult:
+    """On with it, or begin."""
+    manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
+    return run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2), **more)  # type: ignore[arg-type]
+
+
+def n_outcomes(path: Path) -> int:
+    """Runs on record."""
+    with LedgerReader(path) as reader:
+        return len(reader.outcomes()["config"])
+
+
+PROCEDURES = {"race": {}, "pool": {"options": {"gamma": 0.6}}}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("procedure", PROCEDURES)
+def test_added_configurations_continue_the_ledger(folder: Path, procedure: str, order: str) -> None:
+    """Runs made before are not made again, the certificate speaks of everybody, and the newcomer who is best wins."""
+    path, more = ledger_in(folder), {"procedure": procedure, **PROCEDURES[procedure]}
+    first = go(asked(5, 5, **more), path, order)
+    made = n_outcomes(path)
+    second = go(asked(8, 5, **more), path, order)
+    truth = question_on(TABLE).utility(TABLE.seconds).mean(axis=1)
+    assert truth.argmax() >= 5
+    assert second.certificate.n_configs == 8
+    assert second.certificate.epsilon <= 0.2
+    assert truth.max() - truth[second.certificate.config] <= 0.2
+    assert second.config_name == TABLE.configs[second.certificate.config]
+    assert n_outcomes(path) == made + int(second.outcome.runs.sum()) - int(first.outcome.runs.sum()) or order == "fixed"
+    with LedgerReader(path) as reader:
+        assert [config.name for config in reader.configs] == list(TABLE.configs)
+        positions = reader.outcomes()
+    old = positions["position"][:made].max()
+    assert positions["position"][positions["config"] >= 5].min() > old
+    again = go(asked(8, 5, **more), path, order)
+    assert again.certificate == second.certificate
+    assert n_outcomes(path) == made + len(positions["config"]) - made
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_campaign_that_is_cut_off_remembers_who_joined(folder: Path, order: str) -> None:
+    """However often the plug is pulled after somebody joined: the same decisions, the same certificate."""
+    whole, cut = ledger_in(folder, "whole"), ledger_in(folder, "cut")
+    for path in (whole, cut):
+        go(asked(5, 5), path, order)
+    end = go(asked(8, 5), whole, order)
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        with pytest.raises(PulledThePlug):
+            go(asked(8, 5), cut, order, observer=plug(int(rng.integers(1, 14))))
+    gone_on = go(asked(8, 5), cut, order)
+    assert gone_on.certificate.epsilon <= 0.2
+    assert gone_on.certificate.n_configs == 8
+    if order == "fixed":
+        assert gone_on.certificate == end.certificate
+
+
+def plug(laps: int) -> Callable[[Procedure, Evidence, Executor], None]:
+    """Ends without a farewell after so many laps."""
+    left = iter(range(laps))
+
+    def observe(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
+        if next(left, None) is None:
+            raise PulledThePlug
+
+    return observe
+
+
+def test_somebody_who_joins_during_the_warm_start_waits_for_the_race(folder: Path) -> None:
+    """What is run before is a pilot; nobody joins it."""
+    path = ledger_in(folder)
+    with pytest.raises(PulledThePlug):
+        go(asked(5, 5), path, "arrival", observer=plug(3))
+    result = go(asked(8, 5), path, "arrival")
+    with LedgerReader(path) as reader:
+        facts = [note.facts for note in reader.events() if note.kind == "facts" and "start" in note.facts]
+        runs = reader.outcomes()
+    assert facts[0]["joined"] == [[5, facts[0]["start"]], [6, facts[0]["start"]], [7, facts[0]["start"]]]
+    assert runs["position"][runs["config"] >= 5].min() == facts[0]["start"]
+    assert result.certificate.n_configs == 8
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_joining_and_another_goal_come_in_the_order_in_which_they_were_asked_for(folder: Path, order: str) -> None:
+    """A smaller epsilon before or after somebody joins: all is reached, and nothing is run twice."""
+    path = ledger_in(folder)
+    go(asked(5, 5, epsilon=0.3), path, order)
+    go(asked(5, 5, epsilon=0.2), path, order)
+    go(asked(7, 5, epsilon=0.2), path, order)
+    go(asked(8, 5, epsilon=0.15), path, order)
+    last = go(asked(8, 5, epsilon=0.25), path, order)
+    # With fixed order a larger goal stops sooner; otherwise everything on record is known.
+    assert last.certificate.epsilon <= (0.25 if order == "fixed" else 0.15)
+    assert last.certificate.n_configs == 8
+    with LedgerReader(path) as reader:
+        changes = [change_of(note) for note in reader.events()]
+        runs = reader.outcomes()
+    kinds = [type(change) for change in changes if change is not None]
+    assert kinds == [Goal, Joined, Joined, Goal, Goal]
+    keys = list(zip(runs["config"].tolist(), runs["position"].tolist(), strict=True))
+    # What was under way at an end is stopped, and made again.
+    assert len(keys) - len(set(keys)) <= 5 * 2 * 8
+
+
+def test_removing_or_reordering_configurations_is_refused(folder: Path) -> None:
+    """And so is adding one between others; each with its name."""
+    path = ledger_in(folder)
+    go(asked(5, 5), path, "arrival")
+    go(asked(7, 5), path, "arrival")
+    for order, what in (
+        ([0, 1, 2, 3], "gone"),
+        ([1, 0, 2, 3, 4, 5, 6], "order"),
+        ([0, 1, 7, 2, 3, 4, 5, 6], "between"),
+    ):
+        with pytest.raises(ScenarioDiffers, match=what):
+            go(asked(0, 5, order=order), path, "arrival")
+    with pytest.raises(ScenarioDiffers, match="gone"):
+        go(asked(6, 5), path, "arrival")
+
+
+@pytest.mark.parametrize("more", [{"procedure": "up"}, {"options": {"mode": "simultaneous"}}])
+def test_whoever_has_no_share_of_delta_left_refuses_newcomers(folder: Path, more: dict[str, object]) -> None:
+    """Fixed captimes share delta among those there are, and so does a race that covers every interval."""
+    path = ledger_in(folder)
+    go(asked(3, 3, epsilon=0.4, **more), path, "arrival")
+    with pytest.raises(ScenarioDiffers, match="added"):
+        go(asked(4, 3, epsilon=0.4, **more), path, "arrival")
+
+
+def test_at_the_end_of_the_stream_newcomers_wait_for_more_instances() -> None:
+    """They would be judged on what whoever added them has seen; the certificate says what is known, which is little."""
+    for name, options in (("race", {}), ("pool", {"gamma": 0.6})):
+        question = asked(5, 5, procedure=name, options=options, epsilon=0.01)
+        procedure = replace(question, stream=replace_length(question, 24)).build()
+        evidence = Evidence(5, procedure.plan, question.utility)
+        executor = virtual_slots(TABLE, 2)(question.program, "")
+        assert drive_parallel(procedure, executor, evidence).stopped == "instances"
+        assert procedure.newcomers(1, 24) == 5  # type: ignore[attr-defined] # race and pool have it
+        evidence.grow(6)
+        evidence.retire(procedure.candidates)
+        executor = virtual_slots(TABLE, 2)(question.program, "")
+        assert drive_parallel(procedure, executor, evidence).stopped == "instances"
+        assert evidence.tally.runs[5] == 0
+        procedure.more_instances(60)  # type: ignore[attr-defined] # likewise
+        drive_parallel(procedure, executor, evidence)
+        assert evidence.tally.runs[5] > 0
+        assert evidence.tally.skipped[5] == 24
+
+
+def replace_length(question: Question, length: int) -> object:
+    """The same stream, cut."""
+    stream = question.stream
+    return type(stream)(length)  # type: ignore[call-arg] # the numbered one
+
+
+# ---------------------------------------------------------------------------- on a space
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("model", [True, False])
+def test_added_favourites_join_a_pool_where_it_stands(folder: Path, order: str, model: bool) -> None:
+    """They come next, begin behind everything that was run, and shift neither draws nor proposals."""
+    path = ledger_in(folder)
+    search(on_space(1, model=model), path, order)
+    with LedgerReader(path) as reader:
+        before, frontier = reader.configs, int(reader.samples()["position"].max()) + 1
+    result = search(on_space(3, model=model), path, order)
+    assert result.certificate.epsilon <= 0.25
+    assert result.certificate.gamma is not None
+    assert result.certificate.gamma <= 0.3
+    with LedgerReader(path) as reader:
+        after, runs = reader.configs, reader.outcomes()
+    late = [config.index for config in after if config.origin == "favourite" and config.index > 1]
+    assert late == [late[0], late[0] + 1]
+    assert late[0] >= len(before) or order == "fixed"
+    assert result.certificate.n_configs > late[1] or result.certificate.gamma == 0.0
+    assert [after[index].settings["settings"] for index in late] == [{"x": 0.2}, {"x": pytest.approx(0.3)}]
+    if order == "arrival":
+        assert runs["position"][np.isin(runs["config"], late)].min() >= frontier
+    draws = [config.settings for config in after if config.origin == "random"]
+    space = Section().space()
+    assert draws == [{"settings": space.draw(3, number)} for number in range(len(draws))]
+    made = n_outcomes(path)
+    assert search(on_space(3, model=model), path, order).certificate == result.certificate
+    assert n_outcomes(path) == made
+
+
+def test_a_roster_that_is_not_the_recorded_one_is_noticed(folder: Path) -> None:
+    """A favourite where the ledger has a draw: our bug, said so, and nothing goes on."""
+    path = ledger_in(folder)
+    search(on_space(1), path)
+    with pytest.raises(ReplayDiverged):
+        search(replace(on_space(1), proposer=Proposer(Section(2).space(), 3)), path)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_gamma_can_be_changed_on_the_way(folder: Path, order: str) -> None:
+    """Smaller: more draws, and the same ledger goes on. Larger: content at once. Both are on record."""
+    path = ledger_in(folder)
+    coarse = search(on_space(1), path, order)
+    fine = search(on_space(1, options={"gamma": 0.15}), path, order)
+    assert coarse.certificate.gamma is not None
+    assert fine.certificate.gamma is not None
+    assert 0.15 < coarse.certificate.gamma <= 0.3
+    assert fine.certificate.gamma <= 0.15
+    made = n_outcomes(path)
+    back = search(on_space(1, options={"gamma": 0.4}), path, order)
+    assert back.outcome.stopped == "epsilon"
+    assert n_outcomes(path) == made
+    with LedgerReader(path) as reader:
+        assert [note.facts for note in reader.events() if note.kind == "goal"] == [
+            {"epsilon": 0.25, "gamma": 0.15, "stop": "both"},
+            {"epsilon": 0.25, "gamma": 0.4, "stop": "both"},
+        ]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_which_goals_count_can_be_changed_on_the_way(folder: Path, order: str) -> None:
+    """Content with one goal, then with the other, then with both."""
+    path = ledger_in(folder)
+    near = search(on_space(1, options={"gamma": 0.1, "stop": "epsilon"}), path, order)
+    assert near.certificate.epsilon <= 0.25
+    assert (near.certificate.gamma or 0.0) > 0.1
+    wide = search(on_space(1, epsilon=0.05, options={"gamma": 0.25, "stop": "gamma"}), path, order)
+    assert (wide.certificate.gamma or 0.0) <= 0.25
+    both = search(on_space(1, epsilon=0.2, options={"gamma": 0.2}), path, order)
+    assert both.certificate.epsilon <= 0.2
+    assert (both.certificate.gamma or 0.0) <= 0.2
+    assert both.outcome.stopped == "epsilon"
+
+
+def test_a_gamma_where_there_is_none_is_refused() -> None:
+    """A list has no luckiest share; and a share is between 0 and 1."""
+    with pytest.raises(ScenarioError, match="gamma"):
+        asked(3, 3).with_goal(0.1, 0.2)
+    with pytest.raises(ScenarioError, match="gamma"):
+        on_space(1).with_goal(None, 1.5).build()
+    assert on_space(1).with_goal(None, 0.2).goal == Goal(0.25, 0.2, "both")
+
+
+def test_goals_are_read_as_they_were_noted() -> None:
+    """Also those of ledgers that know nothing of gamma."""
+    for goal in (Goal(0.1), Goal(0.1, 0.2, "both"), Goal(0.0, 0.0, "gamma")):
+        assert change_of(Noted(1, "goal", goal.facts())) == goal
+    assert change_of(Noted(1, "instances", {"list": [], "length": 9})) == Longer(9)
+    assert change_of(Noted(1, "configurations", {"list": [{}, {}], "earliest": 4})) == Joined(2, 4)
+    assert change_of(Noted(1, "stopped", {"because": "budget"})) is None
+    assert goal_of("race", {"boost": 2.0}, 0.1) == Goal(0.1)
+    assert goal_of("pool", {"gamma": "0.3"}, 0.1) == Goal(0.1, 0.3, "both")
