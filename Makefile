@@ -60,6 +60,9 @@ bench-ledger: $(VENV)/stamp  ## rows per second, replay, bytes per run
 bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what they cost
 	$(BIN)/python benchmarks/model.py
 
+bench-quality: $(VENV)/stamp  ## incumbents at 1 to 10 CPU minutes against random search, Optuna and SMAC3 (hours; can be stopped)
+	$(BIN)/python benchmarks/quality.py
+
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py
 
