@@ -105,7 +105,7 @@ def configure(
     question = question_of(parts)
     with (
         executor_of(parts, path, client, jobs) as make,
-        campaign_view(question.names, epsilon, "captime.configure", quiet=not progress) as view,
+        campaign_view(question.names, epsilon, "captime.configure", quiet=not progress, ledger=path) as view,
     ):
         return run_campaign(
             question, path, manner_of(parts), observer=view, interrupted=interrupted, make_executor=make

@@ -41,11 +41,12 @@ def test_whoever_has_the_cookie_sees_the_state(dashboard: Served) -> None:
     assert (status, headers["content-type"]) == (200, "application/json")
     state = json.loads(body)
     assert state["statement"].startswith("With probability at least 90 %, fast is within 0.2500 of the best of these 3")
-    assert [(run["config"], run["instance"]) for run in state["now"]] == [("slow", "instance-3")]
+    assert [(run["config"], run["instance"]) for run in state["live"]["slots"]] == [("slow", "instance-3")]
     assert [run["verdict"] for run in state["recent"]][:3] == ["lost", "answered", "memout"]
     assert {figure["name"] for figure in state["figures"]} == {"epsilon", "intervals"}
     same = json.loads(dashboard.get(f"/state?width=600&seen={state['version']}")[2])
-    assert same == {"version": state["version"], "same": True}
+    assert (same["version"], same["same"]) == (state["version"], True)
+    assert set(same) == {"version", "same", "live"}
 
 
 def test_every_answer_carries_our_headers(dashboard: Served) -> None:

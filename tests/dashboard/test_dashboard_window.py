@@ -4,15 +4,18 @@ import json
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from captime.dashboard.app import Live, assets
+from captime.dashboard.board import live_part
 from captime.dashboard.state import state_of
 from captime.dashboard.window import QUERY_SECONDS, Window
 from captime.errors import StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
+from captime.ledger.slots import Seat, SlotBoard
 from captime.report.story import read_story
 from captime.runs import RunOutcome, RunRequest, Status
 from dashboard_server import Served, served
@@ -34,7 +37,9 @@ def test_the_window_tells_what_the_report_tells() -> None:
     np.testing.assert_allclose(window.scores.lower, story.scores.lower)
     np.testing.assert_allclose(window.scores.estimate, story.scores.estimate)
     state = state_of(window, 600.0)
-    assert json.loads(json.dumps(state))["state"] == "closed"
+    assert live_part(window)["state"] == "closed"
+    assert live_part(window)["slots"] == []
+    assert json.loads(json.dumps(state))["title"] == "race.ledger"
     figures = state["figures"]
     assert isinstance(figures, list)
     assert [figure["name"] for figure in figures] == ["epsilon", "intervals"]
@@ -56,8 +61,41 @@ def test_the_window_sees_what_is_written_after_it_was_opened(tmp_path: Path) -> 
         wait_for_all(window)
         assert window.recent[0].runtime == 7.0
         assert window.instances[9] == "brand new"
-        assert state_of(window, 400.0)["state"] == "running"
+        assert live_part(window)["state"] == "running"
         window.close()
+
+
+def test_what_runs_on_which_slot_is_told_without_a_new_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seats change while the ledger stays the same; a campaign whose process is gone runs nothing."""
+    path = tmp_path / "hand.ledger"
+    with hand_written(path) as ledger, SlotBoard(path, ledger.campaign_id) as board:
+        live = Live(path)
+
+        def told(seen: int) -> dict[str, Any]:
+            live._looked = -1.0
+            return dict(json.loads(live._thread.submit(live._state, 600, seen).result()))
+
+        first = told(0)
+        # Nobody says where it is; it is shown all the same.
+        assert [run["config"] for run in first["live"]["slots"]] == ["slow"]
+        assert first["live"]["slots"][0]["slot"] == ""
+        while not told(first["version"]).get("same"):
+            first = told(0)
+        board.idle(Seat(0, "here"))
+        board.running(Seat(1, "here"), RunRequest(1, 3, 60.0), 7.0)
+        board.running(Seat(2, "here"), RunRequest(0, 0, 60.0))
+        second = told(first["version"])
+        assert second["same"]
+        # The third seat's run has an outcome in the ledger: it is not under way, whatever the board says.
+        assert [run.get("config") for run in second["live"]["slots"]] == [None, "slow", None]
+        slow = second["live"]["slots"][1]
+        assert (slow["slot"], slow["instance"], slow["captime"], slow["seen"]) == ("slot 1", "instance-3", 60.0, 7.0)
+        assert second["live"]["board"] == "1 of 3 slots busy."
+        monkeypatch.setattr("captime.ledger.ownership.Owner.alive", lambda _: False)
+        gone = told(first["version"])["live"]
+        assert (gone["state"], gone["slots"]) == ("interrupted", [])
+        assert "not running" in gone["board"]
+        live.close()
 
 
 def test_a_question_that_takes_too_long_is_given_up(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_link import Answered, CutOff, Failed, Gone, Left, Told
 from captime.executors.dask_machines import MachineTerms
 from captime.executors.losses import Losses
+from captime.ledger.slots import SlotBoard, read_slots
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 from captime.streams.contents import fingerprint_of
 from captime.supervision.messages import Launch
@@ -245,12 +246,42 @@ def test_unfinished_runs_are_seen(watched: Watched) -> None:
     executor.submit(requests(1))
     heard(executor)
     (number,) = link.leases
-    link.say(Told([number, 2.5]), Told([number + 1, 9.0]))
+    link.say(Told([number, 2.5, 0]), Told([number + 1, 9.0, 0]))
     heard(executor)
     assert executor.watch() == [(RunRequest(0, 0, 1.0), 2.5)]
     link.answer(number)
     heard(executor)
     assert executor.watch() == []
+
+
+def test_the_board_shows_slots_of_workers_as_they_come_work_and_go(watched: Watched, tmp_path: Path) -> None:
+    """A seat per thread; a run is on the one its station names, until it ends or its worker is gone."""
+    executor, link = watched.executor, watched.link
+    with SlotBoard(tmp_path / "a.ledger", "campaign") as board:
+
+        def seats() -> list[tuple[str, int, tuple[int, int, int] | None]]:
+            found = read_slots(tmp_path / "a.ledger").seats
+            return [(each.seat.host, each.seat.slot, each.run) for each in found]
+
+        executor.show_on(board)
+        link.workers(a=2)
+        executor.submit(requests(2))
+        heard(executor)
+        assert seats() == [("host-a", 0, None), ("host-a", 1, None)]
+        first, second = link.leases
+        link.say(Told([first, 2.5, 1]), Told([second, 1.5, 0]))
+        heard(executor)
+        run = {number: (0, executor._leases.requests[number].instance, 0) for number in (first, second)}
+        assert seats() == [("host-a", 0, run[second]), ("host-a", 1, run[first])]
+        link.answer(first, slot=1)
+        heard(executor)
+        assert seats() == [("host-a", 0, run[second]), ("host-a", 1, None)]
+        link.workers(b=1)
+        heard(executor)
+        assert seats() == []
+        executor.submit(requests(1))
+        heard(executor)
+        assert seats() == [("host-b", 0, None)]
 
 
 def test_unlike_machines_are_refused_and_the_certificate_says_so(make: Make) -> None:
@@ -286,7 +317,7 @@ def test_normalised_seconds_are_those_of_the_machine_that_counts(make: Make) -> 
     (number,) = made.link.leases
     given = made.link.launch(number)
     assert (given.captime, given.wall_limit) == (16.0, 120.0)
-    made.link.say(Told([number, 3.0]))
+    made.link.say(Told([number, 3.0, 0]))
     heard(made.executor)
     assert made.executor.watch()[0][1] == 1.5
     made.link.answer(number, 10.0)

@@ -31,10 +31,11 @@ from captime.evidence import Evidence
 from captime.executors.in_order import InOrder
 from captime.executors.local import LocalExecutor
 from captime.executors.losses import Losses
-from captime.executors.protocol import Executor, Remote
+from captime.executors.protocol import Executor, Remote, Visible
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import Noted
+from captime.ledger.slots import SlotBoard
 from captime.live import LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.programs.answers import AnswerBook
@@ -116,11 +117,13 @@ def run_campaign(
     if first.plan.repeats and manner.check_repeatability and not path.exists():
         _check_repeatability(question, make)
     growth = check_identity(path, question) if path.exists() else Growth()
-    with _ledger_for(question, path, manner) as ledger:
+    with _ledger_for(question, path, manner) as ledger, SlotBoard(path, ledger.campaign_id) as board:
         sweep(ledger.campaign_id)
         inner = make(question.program, ledger.campaign_id)
         if isinstance(inner, Remote):
             inner.tell_events(ledger.noted, ledger.observed)
+        if isinstance(inner, Visible):
+            inner.show_on(board)
         try:
             result = _Campaign(question, ledger, inner, manner, growth=growth, earlier=earlier).run(
                 observer, interrupted

@@ -116,7 +116,7 @@ def _run(path: Path) -> CampaignResult:
     question = question_of(parts)
     with (
         asking_to_stop() as asked,
-        campaign_view(question.names, question.epsilon, "captime demo", quiet=False) as view,
+        campaign_view(question.names, question.epsilon, "captime demo", quiet=False, ledger=parts.ledger) as view,
     ):
         return run_campaign(question, parts.ledger, manner_of(parts), observer=view, interrupted=asked)
 

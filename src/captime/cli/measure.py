@@ -62,7 +62,9 @@ def measure_command(
     with (
         asking_to_stop() as asked,
         executor_of(parts, path, jobs=jobs) as make,
-        campaign_view(question.names, 0.0, f"captime measure {scenario.name}", quiet=quiet or as_json_object) as view,
+        campaign_view(
+            question.names, 0.0, f"captime measure {scenario.name}", quiet=quiet or as_json_object, ledger=path
+        ) as view,
     ):
         result = measure(
             question,

@@ -68,7 +68,11 @@ def run_command(
         asking_to_stop() as asked,
         executor_of(parts, ledger or parts.ledger, jobs=jobs) as make,
         campaign_view(
-            question.names, question.epsilon, f"captime run {scenario.name}", quiet=quiet or as_json_object
+            question.names,
+            question.epsilon,
+            f"captime run {scenario.name}",
+            quiet=quiet or as_json_object,
+            ledger=path,
         ) as view,
     ):
         result = run_campaign(

@@ -1,6 +1,7 @@
 """`captime status`: how far a campaign is, read from its ledger, also while it runs."""
 
 import json
+import math
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,11 +14,13 @@ from rich.text import Text
 
 from captime.cli.recorded import account_of_ledger
 from captime.ledger import Certified, LedgerReader
-from captime.report.ledger_words import liveness
+from captime.ledger.slots import Seated, under_way
+from captime.report.ledger_words import OVER, liveness
 from captime.report.machine import certificate_json
 from captime.report.pace import Pace
+from captime.report.slot_words import age_words, busy_words, slot_names
 from captime.report.words import cpu_time, printable, rounded_down, rounded_up, statement
-from captime.runs import Status, Verdict
+from captime.runs import RunRequest, Status, Verdict
 from captime.utilities.durations import duration_text
 
 _EVENTS = 5
@@ -48,10 +51,12 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
     newest, counts = reader.last_certificate(), reader.counts()
     orphans, orphan_seconds = reader.orphans()
     statuses, verdicts = _sums(counts)
+    state = liveness(in_use=reader.in_use, owner=reader.owner)
+    seats, unseated = _seats(reader, state)
     return {
         "ledger": str(reader.path),
         "campaign": reader.campaign_id,
-        "state": liveness(in_use=reader.in_use, owner=reader.owner),
+        "state": state,
         "owner": None if reader.owner is None else str(reader.owner),
         "goal": _goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
@@ -64,6 +69,8 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "orphans": orphans,
         "cpu_seconds": sum(seconds for _, seconds in counts.values()) + orphan_seconds,
         "wall_seconds": None if newest is None else newest.wall_seconds,
+        "slots": _slots(reader, names, seats),
+        "running_now": None if state in OVER else busy_words(seats, unseated),
         "in_flight": _in_flight(reader, names),
         "events": [
             {"at": _moment(event.at_ns), "kind": event.kind, "facts": dict(event.facts)}
@@ -97,18 +104,48 @@ def _pace(reader: LedgerReader) -> str:
     return pace.words()
 
 
-def _in_flight(reader: LedgerReader, names: list[str]) -> list[dict[str, object]]:
+def _seats(reader: LedgerReader, state: str) -> tuple[list[Seated], int]:
+    """What is on the slots; nothing if nobody carries the campaign out."""
+    if state in OVER:
+        return [], 0
+    flying = {(each.config, each.instance, each.attempt): None for each, _ in reader.in_flight()}
+    return under_way(reader.path, reader.campaign_id, flying)
+
+
+def _slots(reader: LedgerReader, names: list[str], seats: list[Seated]) -> list[dict[str, object]]:
     now = time.time_ns()
+    flying = {(each.config, each.instance, each.attempt): each for each, _ in reader.in_flight()}
     places = {sample.position: sample.instance for sample in reader.sample_rows()}
     return [
         {
-            "config": names[request.config],
-            "instance": places.get(request.instance, ""),
-            "position": request.instance,
-            "attempt": request.attempt,
-            "captime": None if request.captime == float("inf") else request.captime,
-            "wall_seconds": max(0.0, (now - began) / 1e9),
+            "name": name,
+            "host": seated.seat.host,
+            "worker": seated.seat.worker,
+            "slot": seated.seat.slot,
+            "run": None
+            if seated.run is None
+            else {**_run(flying[seated.run], names, places), "seconds": seated.seconds(now)},
         }
+        for name, seated in zip(slot_names(seats), seats, strict=True)
+    ]
+
+
+def _run(request: RunRequest, names: list[str], places: dict[int, str]) -> dict[str, object]:
+    return {
+        "config": names[request.config],
+        "instance": places.get(request.instance, ""),
+        "position": request.instance,
+        "attempt": request.attempt,
+        "captime": request.captime if math.isfinite(request.captime) else None,
+    }
+
+
+def _in_flight(reader: LedgerReader, names: list[str]) -> list[dict[str, object]]:
+    """What was begun and has not come back; if the campaign is not running, it was cut off and is made again."""
+    now = time.time_ns()
+    places = {sample.position: sample.instance for sample in reader.sample_rows()}
+    return [
+        {**_run(request, names, places), "wall_seconds": max(0.0, (now - began) / 1e9)}
         for request, began in reader.in_flight()
     ]
 
@@ -155,7 +192,7 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
     lines += [
         ("runs", f"{found['runs']:,}" + (f" ({told})" if told else "")),
         ("cost", cpu_time(found["cpu_seconds"])),
-        *_flying(found["in_flight"]),
+        *(_on_slots(found) if found["slots"] else _flying(found)),
         *[("last events" if not place else "", _event(event)) for place, event in enumerate(found["events"])],
         ("ledger", f"{found['rows']:,} rows, head {found['head'][:16]}…"),
     ]
@@ -166,12 +203,28 @@ def _of_goal(goal: float | None) -> str:
     return "" if not goal else f"(goal {goal:g})"
 
 
-def _flying(runs: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    lines = []
+def _on_slots(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What runs now on which slot, the busy ones."""
+    busy = [slot for slot in found["slots"] if slot["run"] is not None]
+    lines = [("running now", found["running_now"])]
+    for slot in busy[:_SHOWN_IN_FLIGHT]:
+        run = slot["run"]
+        age = age_words(run["seconds"], run["captime"])
+        lines.append(("", f"{slot['name']}: {run['config']} on {run['instance']}, {age}"))
+    if len(busy) > _SHOWN_IN_FLIGHT:
+        lines.append(("", f"and {len(busy) - _SHOWN_IN_FLIGHT:,} more"))
+    return lines
+
+
+def _flying(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was begun and has not come back, where nobody says on which slot."""
+    runs, lines = found["in_flight"], []
+    over = found["running_now"] is None
     for place, run in enumerate(runs[:_SHOWN_IN_FLIGHT]):
         limit = "" if run["captime"] is None else f", captime {duration_text(run['captime'])}"
-        since = duration_text(round(run["wall_seconds"], 1))
-        lines.append(("under way" if not place else "", f"{run['config']} on {run['instance']} since {since}{limit}"))
+        since = "" if over else f" since {duration_text(round(run['wall_seconds'], 1))}"
+        label = "cut off" if over else "under way"
+        lines.append((label if not place else "", f"{run['config']} on {run['instance']}{since}{limit}"))
     if len(runs) > _SHOWN_IN_FLIGHT:
         lines.append(("", f"and {len(runs) - _SHOWN_IN_FLIGHT:,} more"))
     return lines

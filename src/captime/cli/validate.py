@@ -64,7 +64,9 @@ def validate_command(
     out = ledger.with_suffix(".validation.ledger")
     with (
         asking_to_stop() as asked,
-        campaign_view(question.names, 0.0, f"captime validate {ledger.name}", quiet=quiet or as_json_object) as view,
+        campaign_view(
+            question.names, 0.0, f"captime validate {ledger.name}", quiet=quiet or as_json_object, ledger=out
+        ) as view,
     ):
         result = measure(
             question,

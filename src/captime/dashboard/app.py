@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from captime.dashboard.board import live_part
 from captime.dashboard.rules import ENTER, METHODS, RESPONSE_HEADERS, Rules
 from captime.dashboard.state import state_of
 from captime.dashboard.window import Window
@@ -83,6 +84,7 @@ class Live:
         self._window = self._thread.submit(Window, path).result()
         self._looked = -_BETWEEN
         self._version = 0
+        self._live = b"{}"
         self._made: dict[int, tuple[int, bytes]] = {}
 
     async def state(self, width: int, seen: int) -> bytes:
@@ -95,25 +97,29 @@ class Live:
                 if self._window.refresh():
                     self._version += 1
             except CaptimeError as error:
-                return json.dumps({"trouble": str(error)}).encode("ascii")
+                return _written({"trouble": str(error)})
             self._looked = time.monotonic()
+            self._live = _written({"now_ms": time.time_ns() // 10**6, **live_part(self._window)})
         if seen == self._version and self._version:
-            return json.dumps({"version": self._version, "same": True}).encode("ascii")
+            return self._with_live(_written({"version": self._version, "same": True}))
         version, made = self._made.get(width, (-1, b""))
         if version != self._version:
-            state = {
-                "version": self._version,
-                "now_ms": time.time_ns() // 10**6,
-                **state_of(self._window, float(width)),
-            }
-            made = json.dumps(state).encode("ascii")
+            made = _written({"version": self._version, **state_of(self._window, float(width))})
             self._made = {**dict(list(self._made.items())[-7:]), width: (self._version, made)}
-        return made
+        return self._with_live(made)
+
+    def _with_live(self, made: bytes) -> bytes:
+        """What changes all the time is put in front of what was made before: large objects are written once."""
+        return b'{"live": ' + self._live + b", " + made[1:]
 
     def close(self) -> None:
         """Let go of the ledger."""
         self._thread.submit(self._window.close).result()
         self._thread.shutdown()
+
+
+def _written(state: dict[str, object]) -> bytes:
+    return json.dumps(state).encode("ascii")
 
 
 def make_app(live: Live, rules: Rules) -> Guard:

@@ -7,7 +7,7 @@ import numpy as np
 from captime.dashboard.window import Window
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
-from captime.report.ledger_words import account_of_story, liveness, note_words
+from captime.report.ledger_words import account_of_story, note_words
 from captime.report.pace import Pace, rounded
 from captime.report.scoring import utility_of
 from captime.report.story import Progress, Story, in_race, progress_of, settings_of
@@ -35,22 +35,11 @@ def state_of(window: Window, width: float) -> dict[str, object]:
     goal = story.goal
     return {
         "title": visible(window.path.name),
-        "state": liveness(in_use=window.in_use, owner=window.owner),
         "reading": round(window.caught_up, 3),
         "statement": _statement(story),
         "tiles": _tiles(window, goal),
         "figures": [
             _figure(view, width) for view in (epsilon_view([story]), intervals_view(story)) if view is not None
-        ],
-        "now": [
-            {
-                "config": visible(names[request.config]),
-                "instance": visible(window.instances.get(request.instance, f"position {request.instance}")),
-                "captime": duration_text(request.captime),
-                "since": at_ns // 10**6,
-            }
-            for request, at_ns in window.in_flight
-            if request.config < len(names)
         ],
         "recent": [_outcome(window, names, outcome) for outcome in window.recent],
         "log": [
@@ -112,7 +101,7 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
 
 
 def _pace(window: Window, goal: float) -> str:
-    if liveness(in_use=window.in_use, owner=window.owner) != "running":
+    if window.liveness != "running":
         return ""
     pace = Pace(goal)
     for certified in window.certified:

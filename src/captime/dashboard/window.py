@@ -13,7 +13,9 @@ from captime.errors import StorageTrouble
 from captime.ledger import Certified, ConfigRow, LedgerReader, Noted
 from captime.ledger.ownership import Owner
 from captime.ledger.reading import Columns
+from captime.ledger.slots import Seated, under_way
 from captime.report.known_runs import KnownRuns, known_runs
+from captime.report.ledger_words import OVER, liveness
 from captime.report.scoring import Scores, lottery_of, scores_of, utility_of
 from captime.runs import RunOutcome, RunRequest
 
@@ -40,7 +42,9 @@ class Window:
         certified: All certificates so far.
         notes: What was noted so far.
         recent: The last outcomes, newest first.
-        in_flight: What is under way, with the moment it began (ns since 1970).
+        in_flight: What was begun and has not come back, with the moment it was written down (ns since 1970).
+        seats: What runs on which slot, as far as the campaign says; nothing if nobody carries it out.
+        unseated: How many runs are under way, or about to begin, that are on no slot that is known.
         scores: What the runs say of every configuration; None before there are any, or without a utility.
         runs: What is known of every run; None before there are any.
         last: Number of the ledger's newest row.
@@ -59,6 +63,8 @@ class Window:
         self.notes: list[Noted] = []
         self.recent: list[RunOutcome] = []
         self.in_flight: list[tuple[RunRequest, int]] = []
+        self.seats: list[Seated] = []
+        self.unseated = 0
         self.scores: Scores | None = None
         self.runs: KnownRuns | None = None
         self.last = self.read = 0
@@ -75,11 +81,28 @@ class Window:
         """The share of the rows that has been read."""
         return min(1.0, self.read / self.last) if self.last else 1.0
 
+    @property
+    def liveness(self) -> str:
+        """Whether anybody carries the campaign out; see `ledger_words.liveness`."""
+        return liveness(in_use=self.in_use, owner=self.owner)
+
     def refresh(self) -> bool:
-        """Read what is new, as far as time allows; False if there is nothing."""
+        """Read what is new, as far as time allows; False if nothing but slots may have changed."""
         with self._reader.snapshot():
             last = self._reader.last_sequence
         self.in_use, self.owner = self._reader.in_use, self._reader.owner
+        news = self._read_news(last)
+        self._read_slots()
+        return news
+
+    def _read_slots(self) -> None:
+        flying = {(each.config, each.instance, each.attempt): None for each, _ in self.in_flight}
+        if self.liveness in OVER:
+            self.seats, self.unseated = [], 0
+        else:
+            self.seats, self.unseated = under_way(self.path, self._reader.campaign_id, flying)
+
+    def _read_news(self, last: int) -> bool:
         if last == self.last and self.read >= last:
             return self._judge()
         self.last = last

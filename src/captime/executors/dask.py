@@ -19,6 +19,7 @@ from captime.executors import dask_station as station
 from captime.executors.dask_leases import FILE, DaskTerms, Leases
 from captime.executors.dask_link import Answered, CutOff, Failed, Gone, Left, Link, News, Told, Workers
 from captime.executors.dask_workforce import MEASURE, OPEN, Note, Workforce
+from captime.executors.protocol import Board
 from captime.executors.waking import signals_heard
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
@@ -82,6 +83,12 @@ class DaskExecutor:
     def tell_events(self, note: Note, late: Late) -> None:
         """Who writes down what happens to machines, and what was answered by those who had been given up."""
         self._note, self._write_late = note, late
+
+    def show_on(self, board: Board) -> None:
+        """See the protocol."""
+        self._leases.board = board
+        for post in self._force.posts.values():
+            self._leases.show(post)
 
     def _noted(self, kind: str, **facts: object) -> None:
         self._note(kind, **facts)
@@ -179,8 +186,8 @@ class DaskExecutor:
             case Gone(why):
                 self._leases.lose(self._force.dismiss_all(), "the scheduler went away")
                 self._give_up(why)
-            case Told((number, seconds)):
-                self._leases.seen_unfinished(number, seconds)
+            case Told((number, seconds, slot)):
+                self._leases.seen_unfinished(number, seconds, slot)
             case Answered(call, value):
                 self._answered(call, value)
             case Failed(call, why):
@@ -190,6 +197,8 @@ class DaskExecutor:
         match call:
             case (kind, address) if kind == OPEN:
                 self._force.opened(address, value)
+                if (post := self._force.posts.get(address)) is not None:
+                    self._leases.show(post)
             case (kind, address) if kind == MEASURE:
                 self._force.measured(address, value)
             case (kind, address, digest) if kind == FILE:

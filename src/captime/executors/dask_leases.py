@@ -17,6 +17,8 @@ from captime.executors.dask_files import Digests
 from captime.executors.dask_link import Link
 from captime.executors.dask_machines import MachineTerms
 from captime.executors.dask_workforce import Note, Post, Workforce
+from captime.executors.protocol import Board, Unseen
+from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 from captime.supervision.messages import Report
@@ -68,6 +70,7 @@ class Leases:
         back: What came back.
         late: What was answered by those who had been given up.
         worked: Whether any worker has ever done a run.
+        board: Is told what runs where, as soon as stations tell.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Leases:
         self.back: list[RunOutcome] = []
         self.late: list[RunOutcome] = []
         self.worked = False
+        self.board: Board = Unseen()
         self._program = program
         self._link = link
         self._force = force
@@ -99,6 +103,7 @@ class Leases:
         self._holder: dict[int, Post] = {}
         self._sending: dict[tuple[str, str], list[int]] = {}
         self._given_up: dict[int, tuple[RunRequest, Post]] = {}
+        self._seats: dict[int, Seat] = {}
 
     # ------------------------------------------------------------------ giving
 
@@ -218,16 +223,25 @@ class Leases:
         for number in self._sending.pop((address, digest), []):
             self._waiting.appendleft(number)
 
-    def seen_unfinished(self, number: Hashable, seconds: float) -> None:
+    def seen_unfinished(self, number: Hashable, seconds: float, slot: int) -> None:
         """A run was seen under way."""
         if isinstance(number, int) and (post := self._holder.get(number)) is not None:
             self.seen[number] = seconds / post.factor
+            self._seats[number] = _seat(post, slot)
+            self.board.running(self._seats[number], self.requests[number], self.seen[number])
+
+    def show(self, post: Post) -> None:
+        """There are new slots."""
+        for slot in range(post.slots):
+            self.board.idle(_seat(post, slot))
 
     # ------------------------------------------------------------------ ends
 
     def _take_back(self, number: int) -> Post:
         post = self._holder.pop(number)
         post.held.pop(number, None)
+        if (seat := self._seats.pop(number, None)) is not None:
+            self.board.idle(seat)
         return post
 
     def lose(self, posts: Sequence[Post], why: str) -> None:
@@ -241,6 +255,8 @@ class Leases:
                 self._settle(number, Report(number, "lost", problem=f"{why} ({post.host}, {post.address})"), post)
             for address, digest in [key for key in self._sending if key[0] == post.address]:
                 self._waiting.extendleft(self._sending.pop((address, digest)))
+            for slot in range(post.slots):
+                self.board.gone(_seat(post, slot))
             if lost:
                 self._note("worker-lost", worker=post.address, host=post.host, runs=len(lost), why=why)
 
@@ -270,5 +286,10 @@ class Leases:
 
     def clear(self) -> None:
         """Forget everything."""
-        for held in (self.requests, self.seen, self._waiting, self._holder, self._sending, self._given_up):
+        everything = (self.requests, self.seen, self._waiting, self._holder, self._sending, self._given_up, self._seats)
+        for held in everything:
             held.clear()
+
+
+def _seat(post: Post, slot: int) -> Seat:
+    return Seat(slot, post.host, post.address)

@@ -105,18 +105,18 @@ class Station:
         launch = plain_launch(*argv, tag=f"{self._tag}/reference")
         desk = self._free.get()
         try:
-            reports = [self._perform(desk, launch, lambda: True, lambda _: None) for _ in range(_REFERENCES)]
+            reports = [self._perform(desk, launch, lambda: True, lambda *_: None) for _ in range(_REFERENCES)]
         finally:
             self._free.put(desk)
         return min(report.runtime_ns for report in reports) / _SECOND
 
-    def run(self, order: dict[str, Any], wanted: Callable[[], bool], tell: Callable[[float], None]) -> Answer:
+    def run(self, order: dict[str, Any], wanted: Callable[[], bool], tell: Callable[[float, int], None]) -> Answer:
         """Do what a lease says, once.
 
         Args:
             order: The lease.
             wanted: Whether anybody still waits for it.
-            tell: Is told the seconds after which the run was seen unfinished, now and then.
+            tell: Is told the seconds after which the run was seen unfinished, and in which slot, now and then.
         """
         lease = int(order["lease"])
         with self._lock:
@@ -145,7 +145,7 @@ class Station:
         return ("report", ready.reworded(report).to_json(), desk.index)
 
     def _perform(
-        self, desk: _Desk, launch: Launch, wanted: Callable[[], bool], tell: Callable[[float], None]
+        self, desk: _Desk, launch: Launch, wanted: Callable[[], bool], tell: Callable[[float, int], None]
     ) -> Report:
         handle, told, ours = desk.handle, _FIRST_PROGRESS_NS // 2, False
         handle.give(launch)
@@ -164,7 +164,7 @@ class Station:
                     )
                 if word == "progress" and (seen := int(text.split()[1])) >= 2 * told:
                     told = seen
-                    tell(seen / _SECOND)
+                    tell(seen / _SECOND, desk.index)
             if rung:
                 desk.heard.recv(4096)
                 if launch.number in self._stopped:
@@ -247,7 +247,7 @@ def run_lease(order: dict[str, Any]) -> Answer:
         closing = worker.status.name in ("closing", "closed", "failed")
         return not closing and task is not None and task.state in ("executing", "long-running")
 
-    return station.run(order, wanted, lambda seconds: worker.log_event(topic, [lease, seconds]))
+    return station.run(order, wanted, lambda seconds, slot: worker.log_event(topic, [lease, seconds, slot]))
 
 
 def measure_again(session: str) -> float | None:

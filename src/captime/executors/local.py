@@ -17,7 +17,9 @@ from typing import Self
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, ScenarioError
 from captime.executors.local_slots import LocalSlots, Overhead
+from captime.executors.protocol import Board, Unseen
 from captime.executors.waking import signals_heard
+from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 from captime.supervision.handle import SlotHandle
@@ -75,6 +77,7 @@ class LocalExecutor:
         self._unwanted: set[int] = set()
         self._back: list[RunOutcome] = []
         self._futile = 0
+        self._board: Board = Unseen()
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
         self.isolation = self._place.isolation
         self.overhead = self._place.overhead
@@ -98,6 +101,12 @@ class LocalExecutor:
     def pids(self) -> list[int]:
         """The process numbers of the slot supervisors."""
         return [handle.pid for handle in self._handles]
+
+    def show_on(self, board: Board) -> None:
+        """See the protocol."""
+        self._board = board
+        for handle in self._handles:
+            board.idle(_seat(handle))
 
     def submit(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol."""
@@ -201,14 +210,18 @@ class LocalExecutor:
                     self._futile = 0
                 case "started":
                     handle.begun.add(int(text))
+                    self._board.running(_seat(handle), self._requests[int(text)])
                 case "progress":
                     number, nanoseconds = text.split()
-                    self._seen[int(number)] = int(nanoseconds) / _SECOND
+                    self._seen[int(number)] = seconds = int(nanoseconds) / _SECOND
+                    self._board.running(_seat(handle), self._requests[int(number)], seconds)
                 case "withdrawn":
                     handle.take_back(int(text))
                     self._wait_for_slot(int(text))
                 case "report":
                     report = Report.from_json(text)
+                    if report.number in handle.begun:
+                        self._board.idle(_seat(handle))
                     handle.take_back(report.number)
                     self._settle(report.number, report, handle.index)
         if handle.channel.closed:
@@ -235,6 +248,7 @@ class LocalExecutor:
     def _bury(self, handle: SlotHandle) -> None:
         """A supervisor is dead: nothing of its run may survive it, the run is lost, and the slot is opened again."""
         self._selector.unregister(handle.channel)
+        self._board.idle(_seat(handle))
         how = handle.clear_away()
         lost = [number for number in handle.held if number in handle.begun]
         for number in lost:
@@ -254,3 +268,7 @@ class LocalExecutor:
 
 
 _HOST = socket.gethostname()
+
+
+def _seat(handle: SlotHandle) -> Seat:
+    return Seat(handle.index, _HOST)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from captime.arrays import IntArray
+from captime.ledger.slots import Seat
 from captime.runs import RunOutcome, RunRequest
 
 
@@ -50,6 +51,44 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Stop everything; nothing comes back any more."""
+        ...
+
+
+class Board(Protocol):
+    """Is told what runs where, for those who look on. No decision depends on it; it never waits and never fails."""
+
+    def running(self, seat: Seat, request: RunRequest, seconds: float = 0.0) -> None:
+        """This run is there, and was seen unfinished after so many seconds."""
+        ...
+
+    def idle(self, seat: Seat) -> None:
+        """Nothing runs there."""
+        ...
+
+    def gone(self, seat: Seat) -> None:
+        """There is no such seat any more."""
+        ...
+
+
+class Unseen:
+    """A board that nobody looks at."""
+
+    def running(self, seat: Seat, request: RunRequest, seconds: float = 0.0) -> None:
+        """Forget it."""
+
+    def idle(self, seat: Seat) -> None:
+        """Forget it."""
+
+    def gone(self, seat: Seat) -> None:
+        """Forget it."""
+
+
+@runtime_checkable
+class Visible(Protocol):
+    """An executor that knows which slot a run is on."""
+
+    def show_on(self, board: Board) -> None:
+        """From now on tell this board."""
         ...
 
 

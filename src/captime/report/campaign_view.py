@@ -3,10 +3,14 @@
 On a terminal it is one panel that is drawn over itself; anywhere else, a plain line now and then.
 """
 
+import math
+import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TextIO
 
 import numpy as np
@@ -14,20 +18,28 @@ from rich.console import Console
 from rich.control import Control
 from rich.live import Live
 from rich.panel import Panel
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
+from captime.ledger.slots import Seated, read_slots
 from captime.live import Observer
 from captime.procedures.protocol import Procedure
 from captime.report.pace import Pace
+from captime.report.slot_words import age_words, busy_words, slot_names
 from captime.report.words import cpu_time, printable
 from captime.utilities.durations import duration_text
 
 _FRAMES_A_SECOND = 4
 _SECONDS_BETWEEN_LINES = 10.0
 _RUNS_SHOWN = 4
+_SLOTS_SHOWN = 6
+# Lines that are not slots; and the narrowest terminal with room for bars.
+_OTHER_LINES = 14
+_ROOM_FOR_BARS = 64
+_BAR = 16
 _HINT = "Ctrl-C stops; the same command goes on later"
 # One width for all frames, so that the frame stands still while numbers change.
 _WIDEST = 88
@@ -41,9 +53,18 @@ class View:
         goal: The epsilon asked for; 0 for none.
         title: What stands above it.
         console: Where it is drawn; needed only on a terminal.
+        seats: Tells what runs on which slot.
     """
 
-    def __init__(self, names: Sequence[str], goal: float, title: str, console: Console | None = None) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        goal: float,
+        title: str,
+        console: Console | None = None,
+        seats: Callable[[], Sequence[Seated]] = tuple,
+    ) -> None:
+        self._seats = seats
         self._names = names
         self._title = title
         self._console = console
@@ -52,6 +73,7 @@ class View:
         self._next = 0.0
         self._began: float | None = None
         self._rows: list[tuple[str, str]] = [("starting", "slots, ledger, calibration")]
+        self._under_way = ""
 
     def observe(self, procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
         """The newest state; laps that come faster than frames are passed over."""
@@ -72,8 +94,8 @@ class View:
             ("best so far", f"{self._name(held.config)}   utility in {interval}"),
             ("candidates", f"{left:,} of {held.n_configs:,}"),
             ("runs", f"{int(tally.runs.sum()):,}   {cpu_time(float(tally.seconds.sum()))}"),
-            ("running now", self._running(executor)),
         ]
+        self._under_way = self._running(executor)
         if held.gamma is not None:
             rows.insert(1, ("gamma", f"{held.gamma:.3f}"))
         self._rows = rows
@@ -99,13 +121,32 @@ class View:
     def __rich__(self) -> Panel:
         self._clear_after_resize()
         grid = Table.grid(padding=(0, 2))
-        for label, value in (*self._rows, ("time", self._time())):
-            grid.add_row(
-                Text(label, style="dim", no_wrap=True, overflow="ellipsis"),
-                Text(value, overflow="ellipsis", no_wrap=True),
-            )
+        for label, value in self._rows:
+            grid.add_row(*_row(label, value))
+        if self._began is not None:
+            self._add_slots(grid)
+        grid.add_row(*_row("time", self._time()))
         width = None if self._console is None else min(_WIDEST, self._console.width)
         return Panel(grid, title=Text(self._title), subtitle=Text(_HINT), width=width)
+
+    def _add_slots(self, grid: Table) -> None:
+        """What runs where, as of this frame, however long ago the last lap was."""
+        seats, now = self._seats(), time.time_ns()
+        if not seats:
+            grid.add_row(*_row("running now", self._under_way))
+            return
+        grid.add_row(*_row("running now", busy_words(seats, 0)))
+        height, width = (24, _WIDEST) if self._console is None else (self._console.height, self._console.width)
+        busy = [each for each in zip(slot_names(seats), seats, strict=True) if each[1].run is not None]
+        shown = busy[: max(0, min(_SLOTS_SHOWN, height - _OTHER_LINES))]
+        for name, seated in shown:
+            config, seconds, captime = seated.run[0] if seated.run else 0, seated.seconds(now), seated.captime
+            limit = captime if math.isfinite(captime) else None
+            value = f"{self._name(config)}  {age_words(seconds, limit)}"
+            bar = [ProgressBar(captime, min(seconds, captime), _BAR)] if limit and width >= _ROOM_FOR_BARS else []
+            grid.add_row(*_row(printable(name), value), *bar)
+        if shown and len(busy) > len(shown):
+            grid.add_row(*_row("", f"and {len(busy) - len(shown):,} more"))
 
     def _time(self) -> str:
         """Goes on between laps, so that nobody thinks it has stopped."""
@@ -118,15 +159,38 @@ class View:
             self._console.control(Control.clear(), Control.home())
 
 
+def _row(label: str, value: str) -> tuple[Text, Text]:
+    return (
+        Text(label, style="dim", no_wrap=True, overflow="ellipsis"),
+        Text(value, overflow="ellipsis", no_wrap=True),
+    )
+
+
+def _own_seats(ledger: Path) -> Sequence[Seated]:
+    """What this very process has written down of its slots."""
+    found = read_slots(ledger)
+    return found.seats if found.pid == os.getpid() else ()
+
+
 @contextmanager
-def campaign_view(names: Sequence[str], goal: float, title: str, *, quiet: bool) -> Iterator[Observer | None]:
-    """An observer that shows progress while inside; None where nobody wants it."""
+def campaign_view(
+    names: Sequence[str], goal: float, title: str, *, quiet: bool, ledger: Path | None = None
+) -> Iterator[Observer | None]:
+    """An observer that shows progress while inside; None where nobody wants it.
+
+    Args:
+        names: Of the configurations.
+        goal: The epsilon asked for; 0 for none.
+        title: What stands above it.
+        quiet: Nobody wants it.
+        ledger: Beside which the campaign tells what is on its slots.
+    """
     if quiet:
         yield None
         return
     console = Console(stderr=True)
     if console.is_terminal:
-        view = View(names, goal, title, console)
+        view = View(names, goal, title, console, tuple if ledger is None else partial(_own_seats, ledger))
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return

@@ -25,6 +25,8 @@ _FLAGS = {
     "leftovers": "left processes behind, which were killed",
     "suspended": "were suspended for a while",
 }
+OVER = frozenset({"closed", "interrupted"})
+"""States in which nobody carries the campaign out, so nothing runs."""
 # A larger share of runs that waited for a core makes times doubtful.
 _DEGRADED = 0.01
 
@@ -100,11 +102,11 @@ def assumptions(story: Story) -> list[Assumption]:
     doubtful = waited > _DEGRADED * max(1, counted)
     standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
     said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
-    conflicts = sum(note.kind == "conflict" for note in story.notes)
-    if conflicts:
     learned = learned_words(story.notes)
     if learned:
         said.append(Assumption(learned, "checked"))
+    conflicts = sum(note.kind == "conflict" for note in story.notes)
+    if conflicts:
         said.append(Assumption(f"{conflicts} times two configurations contradicted each other's answers.", "doubtful"))
     whole = f"The ledger is whole (head {story.head[:16]}); captime verify derives the certificate from its rows again."
     said.append(Assumption(whole, "assumed"))

@@ -31,9 +31,7 @@
         columns.forEach(function (column) {
           const short = ["config", "words", "more", "instance"].includes(column[1]) ? "" : "short";
           const kind = column[1] === "verdict" && /^[a-z]+$/.test(row.verdict) ? "short verdict-" + row.verdict : short;
-          const cell = made("td", String(row[column[1]]), kind);
-          if (column[1] === "age") cell.dataset.since = String(row.since);
-          line.appendChild(cell);
+          line.appendChild(made("td", String(row[column[1]]), kind));
         });
         body.push(line);
       });
@@ -46,18 +44,51 @@
   }
 
   let offset = 0;
+  function span(seconds) {
+    return seconds < 60 ? seconds.toFixed(1) + " s" : seconds < 3600 ? (seconds / 60).toFixed(1) + " min" : (seconds / 3600).toFixed(1) + " h";
+  }
+
+  // What runs where: one tile for each slot, with a bar that grows towards the captime.
+  let clocks = [];
+  function tile(run) {
+    const box = made("div", undefined, run.config === undefined ? "slot idle" : "slot");
+    box.setAttribute("role", "listitem");
+    const first = made("div", undefined, "line");
+    box.appendChild(first);
+    if (run.slot) first.appendChild(made("span", run.slot, "where"));
+    if (run.config === undefined) { first.appendChild(made("span", "idle", "age")); return box; }
+    const age = made("span", "", "age");
+    first.appendChild(age);
+    const name = made("div", run.config, "name"), place = made("div", run.instance, "place");
+    name.title = run.config;
+    place.title = run.instance;
+    box.append(name, place);
+    const rail = made("div", undefined, "rail"), bar = made("div", undefined, "bar");
+    rail.appendChild(bar);
+    if (run.captime) box.appendChild(rail);
+    clocks.push({ run: run, age: age, bar: bar });
+    return box;
+  }
+  function board(live) {
+    offset = live.now_ms - Date.now();
+    clocks = [];
+    byId("board").textContent = live.board;
+    byId("slots").replaceChildren.apply(byId("slots"), live.slots.map(tile));
+    ages();
+  }
   function ages() {
-    document.querySelectorAll("td[data-since]").forEach(function (cell) {
-      const seconds = Math.max(0, (Date.now() + offset - Number(cell.dataset.since)) / 1000);
-      cell.textContent = seconds < 60 ? seconds.toFixed(1) + " s" : seconds < 3600 ? (seconds / 60).toFixed(1) + " min" : (seconds / 3600).toFixed(1) + " h";
+    clocks.forEach(function (each) {
+      // Seen so far, and the time since then; the campaign tells the truth again every half second.
+      const seconds = each.run.seen + Math.max(0, (Date.now() + offset - each.run.seen_ms) / 1000);
+      const shown = each.run.captime ? Math.min(seconds, each.run.captime) : seconds;
+      each.age.textContent = span(shown) + (each.run.limit ? " of " + each.run.limit : "");
+      if (each.run.captime) each.bar.style.width = (100 * shown / each.run.captime).toFixed(1) + "%";
     });
   }
 
   function show(state) {
-    offset = state.now_ms - Date.now();
     document.title = "captime " + state.title;
     byId("title").textContent = state.title;
-    sign(state.reading < 1 ? "reading, " + Math.floor(100 * state.reading) + " %" : state.state, state.state);
     byId("statement").textContent = state.statement;
     byId("tiles").replaceChildren.apply(byId("tiles"), state.tiles.map(function (tile) {
       const box = made("div");
@@ -75,19 +106,16 @@
     }));
     byId("warnings").hidden = state.warnings.length === 0;
     byId("warnings").replaceChildren.apply(byId("warnings"), state.warnings.map(function (words) { return made("li", words); }));
-    state.now.forEach(function (run) { run.age = ""; });
-    table("now", [["configuration", "config"], ["instance", "instance"], ["for", "age"], ["captime", "captime"]], state.now, "nothing");
     state.recent.forEach(function (run) { run.more = [run.words, run.answer, run.where, run.flags.join(" ")].filter(Boolean).join(" · "); });
     table("recent", [["configuration", "config"], ["instance", "instance"], ["verdict", "verdict"], ["time", "time"], ["captime", "captime"], ["", "more"]], state.recent, "none yet");
     table("log", [["UTC", "at"], ["what", "kind"], ["", "words"]], state.log, "nothing yet");
-    ages();
   }
   function sign(words, kind) {
     byId("state").textContent = words;
     byId("state").className = "state " + (/^[a-z]+$/.test(kind) ? kind : "");
   }
 
-  let seen = 0, width = 0, failures = 0;
+  let seen = 0, width = 0, failures = 0, reading = 0;
   async function look() {
     const wide = Math.floor(byId("figures").clientWidth || document.body.clientWidth - 30);
     const column = window.matchMedia("(min-width: 62rem)").matches ? Math.floor((wide - 32) / 2) : wide;
@@ -100,7 +128,9 @@
       const state = await answer.json();
       failures = 0;
       if (state.trouble) { sign("trouble", "trouble"); byId("statement").textContent = state.trouble; return 3000; }
-      if (!state.same) { show(state); seen = state.version; }
+      if (!state.same) { show(state); seen = state.version; reading = state.reading; }
+      sign(reading < 1 ? "reading, " + Math.floor(100 * reading) + " %" : state.live.state, state.live.state);
+      board(state.live);
     } catch (error) {
       failures += 1;
       if (failures > 2) sign("no answer", "trouble");
