@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report screenshots experiments measure-minisat-fuzz measure-highs-auction measure-highs-cascade dist clean
+.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,11 +69,23 @@ bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1
 bench-report: $(VENV)/stamp  ## a report on a million runs: time and size
 	$(BIN)/python benchmarks/report.py
 
+bench-dashboard: $(VENV)/stamp  ## what fifty open dashboard pages cost a campaign: commits with and without them
+	$(BIN)/python benchmarks/dashboard.py
+
 screenshots: $(VENV)/stamp  ## pictures of README and docs, from a demo campaign (needs Chromium)
 	$(BIN)/python docs/screenshots.py
 
 experiments: $(VENV)/stamp  ## every figure and number of the experiments from the shipped tables
 	$(BIN)/python experiments/run_all.py
+
+# SMAC3 and Optuna with all they need, apart from everything else; irace is R's.
+.venv-peers/stamp: pyproject.toml experiments/peers/requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r experiments/peers/requirements.txt -e .
+	@command -v Rscript > /dev/null || echo "irace needs R: on Debian, apt-get install r-cran-irace"
+	@touch $@
+
+peers: .venv-peers/stamp  ## the configurators that captime is compared with, for `make experiments` (some 400 MB)
 
 measure-minisat-fuzz: $(VENV)/stamp  ## measure that table (idle machine; needs Debian's minisat)
 	$(BIN)/python experiments/measure/measure.py minisat-fuzz
@@ -84,8 +96,12 @@ measure-highs-auction: $(VENV)/stamp  ## measure that table (idle machine; needs
 measure-highs-cascade: $(VENV)/stamp  ## measure that table (idle machine; needs the wheel highsbox)
 	$(BIN)/python experiments/measure/measure.py highs-cascade
 
+# Not among the requirements: whoever installs the wheel cplex accepts IBM's licence for its community edition.
+measure-cplex-auction: $(VENV)/stamp  ## measure CPLEX on auctions (idle machine; needs the wheel cplex, with a licence of its own)
+	$(BIN)/python experiments/measure/measure.py cplex-auction --out experiments/measure/out
+
 dist: $(VENV)/stamp  ## wheel and sdist
 	$(BIN)/python -m build
 
 clean:  ## forget everything that can be made again
-	rm -rf $(VENV) build dist demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-peers build dist demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

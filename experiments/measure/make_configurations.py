@@ -1,4 +1,4 @@
-"""The configurations of the measured tables: `python make_configurations.py` writes minisat.csv and highs.csv anew.
+"""The configurations of the measured tables: `python make_configurations.py` writes minisat.csv, highs.csv, cplex.csv.
 
 The first is the solver's default. Of the others a third differ from it in one setting, the rest in two to five, drawn
 by seed. Names tell what differs, as words of a command line, so that searchers can read who is next to whom.
@@ -39,6 +39,22 @@ HIGHS: dict[str, list[str]] = {
     "simplex_dual_edge_weight_strategy": ["-1", "0", "1"],
     "simplex_price_strategy": ["3", "0"],
 }
+CPLEX: dict[str, list[str]] = {
+    "emphasis.mip": ["0", "1", "2", "3"],
+    "preprocessing.presolve": ["1", "0"],
+    "preprocessing.symmetry": ["-1", "0", "3"],
+    "mip.strategy.probe": ["0", "-1", "1", "3"],
+    "mip.strategy.variableselect": ["0", "-1", "2", "3", "4"],
+    "mip.strategy.nodeselect": ["1", "0", "2"],
+    "mip.strategy.heuristicfreq": ["0", "-1", "5", "50"],
+    "mip.strategy.rinsheur": ["0", "-1", "20"],
+    "mip.cuts.cliques": ["0", "-1", "2"],
+    "mip.cuts.covers": ["0", "-1", "2"],
+    "mip.cuts.zerohalfcut": ["0", "-1", "2"],
+    "mip.cuts.gomory": ["0", "-1", "2"],
+    "mip.limits.cutpasses": ["0", "-1", "5"],
+    "lpmethod": ["0", "1", "2", "4"],
+}
 Configuration = dict[str, str]
 
 
@@ -70,7 +86,7 @@ def write(path: Path, found: dict[str, Configuration]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         columns = list(next(iter(found.values())))
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("name", *(column.replace("-", "_") for column in columns)))
+        writer.writerow(("name", *(column.replace("-", "_").replace(".", "_") for column in columns)))
         writer.writerows((name, *each.values()) for name, each in found.items())
 
 
@@ -81,14 +97,16 @@ def flags(each: Configuration) -> Configuration:
     }
 
 
+def words(each: Configuration) -> Configuration:
+    """Settings of HiGHS and CPLEX are words `name=value`."""
+    return {name: f"{name}={value}" for name, value in each.items()}
+
+
 def main() -> None:
-    """Write both files."""
+    """Write all files."""
     write(HERE / "minisat.csv", {name: flags(each) for name, each in named(drawn(MINISAT, 1), "-").items()})
-    words = {
-        name: {key: f"{key}={value}" for key, value in each.items()}
-        for name, each in named(drawn(HIGHS, 2), "").items()
-    }
-    write(HERE / "highs.csv", words)
+    for solver, values, seed in (("highs", HIGHS, 2), ("cplex", CPLEX, 3)):
+        write(HERE / f"{solver}.csv", {name: words(each) for name, each in named(drawn(values, seed), "").items()})
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@ where it stopped. The table goes to src/captime/data/NAME.npz, the datasheet bes
 """
 
 import argparse
+import importlib.metadata
 import os
 import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ TABLES = {
     ),
     "highs-auction": ("HiGHS on combinatorial auctions", [str(HIGHS / "highs" / "bin" / "highs"), "--version"]),
     "highs-cascade": ("HiGHS on conservation plans", [str(HIGHS / "highs" / "bin" / "highs"), "--version"]),
+    "cplex-auction": ("CPLEX, community edition, on combinatorial auctions", []),
 }
 
 
@@ -44,6 +47,8 @@ def main() -> None:
     ledger = HERE / f"{wishes.name}.ledger"
     if wishes.name.startswith("highs"):
         subprocess.run([sys.executable, str(HIGHS / "prepare.py")], check=True)
+    if wishes.name.startswith("cplex"):
+        link_cplex()
     wishes.out.mkdir(parents=True, exist_ok=True)
     words = ["measure", str(scenario), "--out", str(table), "--ledger", str(ledger)]
     more = ["--instances", str(wishes.instances), "--jobs", str(wishes.jobs)]
@@ -52,10 +57,25 @@ def main() -> None:
     print(table, table.with_suffix(".md"), sep="\n")
 
 
+def link_cplex(folder: Path = HERE / "cplex-run") -> None:
+    """Put the interpreter and the wheel where the scenario looks for them; without the wheel, say how to get it."""
+    wheel = find_spec("cplex")
+    if wheel is None or wheel.origin is None:
+        sys.exit(
+            "CPLEX is not installed. Its community edition comes as a wheel with a licence of its own, which nobody "
+            "can accept for you; if you do, install the wheel cplex into this environment: pip install cplex"
+        )
+    folder.mkdir(exist_ok=True)
+    for name, target in {"python": Path(sys.executable).resolve(), "lib": Path(wheel.origin).parents[1]}.items():
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+
+
 def datasheet(name: str, path: Path, ledger: Path, jobs: int) -> str:
     """What was measured, with what, where and when, and what the numbers look like."""
     table = read_table(path)
-    made = LedgerReader(ledger).outcomes()
+    reader = LedgerReader(ledger)
+    made, conflicts = reader.outcomes(), sum(note.kind == "conflict" for note in reader.events())
     scenario, configurations = f"{name}.toml", f"{name.partition('-')[0]}.csv"
     wall, waited, cpu = (np.asarray(made[f"{each}_ns"], dtype=float) for each in ("wall", "queue_wait", "cpu"))
     shares = waited / np.maximum(wall, 1.0)
@@ -64,10 +84,13 @@ def datasheet(name: str, path: Path, ledger: Path, jobs: int) -> str:
     rows = {
         "configurations": f"{table.n_configs}: the default and others, {_link(configurations)}",
         "instances": f"{table.n_instances}, made by `captime.instances`, seeds from 0 on; see the scenario",
+        "seeds": f"a seed of the solver for each instance, the same for all configurations, from the scenario's seed "
+        f"{reader.scenario['seed']}",
         "scenario": f"{_link(scenario)}: commands, sizes, and what counts as an answer",
         "captime": f"{table.limit:g} s of CPU time; {table.censored:.2%} of the runs reached it, "
         f"{table.never_finished:.2%} failed",
-        "solver": _said(TABLES[name][1]),
+        "answers": f"{conflicts} contradictions between configurations, compared instance by instance",
+        "solver": _said(TABLES[name][1]) if TABLES[name][1] else f"CPLEX {importlib.metadata.version('cplex')}",
         "machine": f"{_processor()}, {system}",
         "measured": f"{begun:%Y-%m-%d %H:%M} to {ended:%H:%M} UTC, {jobs} at a time, with `captime measure`",
         "CPU time": f"{cpu.sum() / 1e9 / 60:.0f} minutes of the solver",

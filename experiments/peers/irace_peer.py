@@ -10,6 +10,9 @@ from typing import TextIO
 from on_table import BudgetSpent, TableTarget
 
 LABEL = "irace"
+# It has to be told beforehand how many runs it may make, and answers at the end: so it searches once for each of these.
+FORMS = (300, 1000, 3000)
+_INSTANCES = 500
 # R prints a line per run it wants and reads its cost; everything else it prints is ignored.
 _SCRIPT = """
 suppressPackageStartupMessages(library(irace))
@@ -36,7 +39,13 @@ def missing() -> str | None:
     return None if asked.returncode == 0 else "R has no package irace; on Debian: apt-get install r-cran-irace"
 
 
-def search(target: TableTarget, runs: int = 2000, instances: int = 500) -> None:
+def which() -> str:
+    """Which version it is."""
+    asked = ["Rscript", "-e", "cat(as.character(packageVersion('irace')))"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def search(target: TableTarget, runs: int) -> None:
     """Until the budget is spent or so many runs are made; the incumbent is known at the end."""
     parameters = "\\n".join(f'{key} "" c ({", ".join(values)})' for key, values in _named(target).items())
     with tempfile.TemporaryDirectory() as folder:
@@ -46,7 +55,7 @@ def search(target: TableTarget, runs: int = 2000, instances: int = 500) -> None:
         script = Path(folder) / "search.R"
         script.write_text(
             _SCRIPT.format(
-                asks=asks, answers=answers, parameters=parameters, instances=instances, runs=runs, seed=target.seed + 1
+                asks=asks, answers=answers, parameters=parameters, instances=_INSTANCES, runs=runs, seed=target.seed + 1
             ),
             encoding="utf-8",
         )

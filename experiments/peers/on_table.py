@@ -5,17 +5,21 @@ table that differs from it in the fewest settings. Cost is 1 - u(min(t, captime)
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from captime.experiments.gap import relative_gaps
 from captime.experiments.rows import Row
 from captime.experiments.setting import Setting
 from captime.procedures.baselines import Bench
 from captime.procedures.baselines.settings import settings_of
 from captime.sources.sampling import stream_of
 from captime.utilities import parse_utility
+
+Incumbent = tuple[float, int]
+"""CPU seconds spent until then, and who is recommended from then on."""
 
 
 class BudgetSpent(Exception):  # noqa: N818 (an end, not an error)
@@ -28,19 +32,21 @@ class TableTarget:
 
     Args:
         setting: Table, utility's scale and sampling.
+        utility: What answers are worth.
         seed: Of the stream of instances.
         budget: CPU seconds of runs.
     """
 
     setting: Setting
+    utility: str
     seed: int
     budget: float
-    incumbents: list[tuple[float, int]] = field(default_factory=list)
+    incumbents: list[Incumbent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         table = self.setting.table
         stream = stream_of("replace", table.groups, self.seed)
-        utility = parse_utility(self.setting.log_laplace)
+        utility = parse_utility(self.utility)
         self.captime = min(float(utility.inverse(np.array(0.1))), table.limit)
         self.bench = Bench(
             lambda config, first, last: table.seconds[config].take(stream.rows(first, last)),
@@ -52,11 +58,12 @@ class TableTarget:
             names=table.configs,
         )
         self._settings = [settings_of(name) for name in table.configs]
-        # What the first configuration says in full or by silence: a setting that a name lacks has its default value.
-        self.values = {
+        # What a name says in full or by silence: a setting that it lacks has its default value.
+        values = {
             key: sorted({each.get(key, "default") for each in self._settings})
             for key in sorted({key for each in self._settings for key in each})
         }
+        self.values = {key: known for key, known in values.items() if len(known) > 1}
 
     def nearest(self, chosen: Mapping[str, object]) -> int:
         """The configuration of the table that differs in the fewest settings; the first of several."""
@@ -76,12 +83,24 @@ class TableTarget:
         if not self.incumbents or self.incumbents[-1][1] != config:
             self.incumbents.append((self.bench.spent, config))
 
-    def rows(self, label: str, panel: str, moments: list[float]) -> list[Row]:
-        """The relative gap of the incumbent at these moments, as the experiment `gap` writes it."""
-        truth = self.setting.truth(self.setting.log_laplace)
-        lost = 1.0 - truth / truth.max()
-        found = []
-        for moment in moments:
-            known = [config for spent, config in self.incumbents if spent <= moment]
-            found.append(Row(panel, label, self.seed, moment, float(lost[known[-1]]) if known else math.nan))
-        return found
+
+def rows_of(
+    targets: Iterable[TableTarget], label: str, panel: str, moments: Iterable[float], setting: Setting
+) -> list[Row]:
+    """The relative gap of the incumbent at these moments, as the experiment `gap` writes it.
+
+    Args:
+        targets: One, or several with growing budgets, of which the last one that had an answer by then counts.
+        label: What to call the configurator.
+        panel: Where it belongs.
+        moments: CPU seconds.
+        setting: The table.
+    """
+    searched = list(targets)
+    lost = relative_gaps(setting, searched[0].utility)
+    found = []
+    for moment in moments:
+        known = [config for each in searched for spent, config in each.incumbents if spent <= moment]
+        gap = float(lost[known[-1]]) if known else math.nan
+        found.append(Row(panel, label, searched[0].seed, moment, gap, "" if known else "no answer yet"))
+    return found

@@ -1,12 +1,15 @@
 """Optuna on a table: a trial is a configuration on a few instances, TPE chooses, the best trial is the incumbent."""
 
+from importlib.metadata import version
 from importlib.util import find_spec
 
 import numpy as np
 from on_table import BudgetSpent, TableTarget
 
 LABEL = "Optuna (TPE)"
-_INSTANCES = 8
+# Trials of each search, as a multiple of the number of configurations.
+FORMS = (20,)
+_INSTANCES = 32
 
 
 def missing() -> str | None:
@@ -14,8 +17,13 @@ def missing() -> str | None:
     return None if find_spec("optuna") else "optuna is not installed; see requirements.txt"
 
 
-def search(target: TableTarget) -> None:
-    """Until the budget is spent."""
+def which() -> str:
+    """Which version it is."""
+    return version("optuna")
+
+
+def search(target: TableTarget, rounds: int) -> None:
+    """Until the budget is spent or all trials are made."""
     import optuna  # noqa: PLC0415 (optional)
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -32,6 +40,6 @@ def search(target: TableTarget) -> None:
 
     try:
         # Runs of a configuration seen before cost nothing, so trials are bounded as well as seconds.
-        study.optimize(objective, n_trials=20 * len(target.setting.table.configs), callbacks=[told])
+        study.optimize(objective, n_trials=rounds * len(target.setting.table.configs), callbacks=[told])
     except BudgetSpent:
         return

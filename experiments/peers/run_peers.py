@@ -1,26 +1,35 @@
-"""The configurators SMAC3, irace and Optuna on a table: `python run_peers.py TABLE` adds their curves to the gap.
+"""The configurators SMAC3, irace and Optuna on a table: `python run_peers.py TABLE` makes their curves for the gap.
 
-Needs the results of `captime experiment gap` on the same table, whose moments it uses, and writes peers-TABLE.csv
-beside them. A configurator that is not installed is left out, with the reason. Their own computing time is not counted,
-only that of the runs, as for everybody else.
+Writes peers-gap-TABLE.csv and peers-gap-uniform-TABLE.csv, which `captime experiment gap --also FILE` draws beside the
+others, and their versions to peers.json. Of a configurator that is not installed the rows of the last run are kept.
+Their own computing time is not counted, only that of the runs, as for everybody else.
 """
 
 import argparse
+import json
 import math
 import sys
+from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 
 import irace_peer
 import optuna_peer
 import smac_peer
-from on_table import TableTarget
+from on_table import TableTarget, rows_of
 
-from captime.experiments.gap import NOTHING
+from captime.experiments import EXPERIMENTS
+from captime.experiments.contenders import CONFIGURATORS
+from captime.experiments.gap import moments_of
+from captime.experiments.growing import renumbered
+from captime.experiments.paper import LOG_LAPLACE, UNIFORM, utilities
 from captime.experiments.rows import Row, read_rows, write_rows
 from captime.experiments.setting import Setting
 from captime.experiments.shipped import table_at
 
 PEERS = {"optuna": optuna_peer, "smac": smac_peer, "irace": irace_peer}
+UTILITIES = {"gap": LOG_LAPLACE, "gap-uniform": UNIFORM}
+Task = tuple[str, str, Setting, int, list[float]]
 
 
 def main() -> None:
@@ -29,28 +38,57 @@ def main() -> None:
     arguments.add_argument("table", help="a shipped table by name, or a path")
     arguments.add_argument("--results", type=Path, default=Path(__file__).parents[1] / "results")
     arguments.add_argument("--seeds", type=int, default=3)
+    arguments.add_argument("--jobs", type=int, default=1)
     arguments.add_argument("--peers", default=",".join(PEERS), help="some of them, with commas")
     wishes = arguments.parse_args()
-    setting = Setting(table_at(wishes.table))
-    gap = wishes.results / f"gap-{setting.table.name}.csv"
-    if not gap.exists():
-        sys.exit(f"{gap} is missing; captime experiment gap --data {wishes.table} writes it")
-    moments = sorted({row.x for row in read_rows(gap) if not math.isnan(row.x)})
-    rows: list[Row] = []
-    for name in wishes.peers.split(","):
-        peer = PEERS[name]
-        reason = peer.missing()
-        if reason is not None:
-            print(f"{name} is left out: {reason}", file=sys.stderr)
-            rows.append(Row(NOTHING, peer.LABEL, 0, math.nan, math.nan, reason))
-            continue
-        for seed in range(wishes.seeds):
-            target = TableTarget(setting, seed, moments[-1])
-            peer.search(target)
-            rows += target.rows(peer.LABEL, NOTHING, moments)
-            spent, runs = target.bench.spent, int(target.bench.runs.sum())
-            print(f"{name}, seed {seed}: {spent:.3g} s of CPU time, {runs} runs", file=sys.stderr)
-    write_rows(rows, wishes.results / f"peers-{setting.table.name}.csv")
+    table = table_at(wishes.table)
+    wishes.results.mkdir(parents=True, exist_ok=True)
+    reasons = {name: PEERS[name].missing() for name in wishes.peers.split(",")}
+    there = [name for name, reason in reasons.items() if reason is None]
+    for name in reasons.keys() - there:
+        print(f"{name} is left out, its last rows are kept: {reasons[name]}", file=sys.stderr)
+    for experiment, kind in UTILITIES.items():
+        setting = Setting(table, delta=EXPERIMENTS[experiment].delta)
+        utility = utilities(setting)[kind]
+        moments = moments_of(setting, utility).tolist()
+        tasks = [(name, utility, setting, seed, moments) for name in there for seed in range(wishes.seeds)]
+        path = wishes.results / f"peers-{experiment}-{table.name}.csv"
+        rows = kept(path, {PEERS[name].LABEL for name in there})
+        with get_context("spawn").Pool(wishes.jobs) as pool:
+            for found in pool.imap(searched, tasks):
+                rows += found
+        write_rows(rows, path)
+    tell(wishes.results / "peers.json", there)
+
+
+def kept(path: Path, renewed: set[str]) -> list[Row]:
+    """Rows of the last run, but for those that are made anew."""
+    return [row for row in read_rows(path) if row.label not in renewed] if path.exists() else []
+
+
+def searched(task: Task) -> list[Row]:
+    """One configurator, one seed: a search for each of its forms."""
+    name, utility, setting, seed, moments = task
+    peer, shuffled = PEERS[name], renumbered(setting, seed)
+    targets = []
+    for form in peer.FORMS:
+        target = TableTarget(shuffled, utility, seed, moments[-1])
+        peer.search(target, form)
+        targets.append(target)
+        spent, runs = target.bench.spent, int(target.bench.runs.sum())
+        print(f"{name} ({form}), {utility}, seed {seed}: {spent:.3g} s of CPU time, {runs} runs", file=sys.stderr)
+    rows = rows_of(targets, peer.LABEL, CONFIGURATORS, moments, shuffled)
+    if all(math.isnan(row.y) for row in rows):
+        print(f"{name} has given no answer; is it installed completely?", file=sys.stderr)
+    return rows
+
+
+def tell(path: Path, there: list[str]) -> None:
+    """Write down who has been run when, in which version."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    now = f"{datetime.now(UTC):%Y-%m-%d}"
+    known |= {PEERS[name].LABEL: {"version": PEERS[name].which(), "run": now} for name in there}
+    path.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """SMAC3 on a table: its facade for algorithm configuration, which races configurations over instances."""
 
 import tempfile
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from on_table import BudgetSpent, TableTarget
 
 LABEL = "SMAC3"
+# Trials of each search, a run each: it takes a good part of a second of its own for each.
+FORMS = (200,)
 _INSTANCES = 100
 
 
@@ -15,8 +18,13 @@ def missing() -> str | None:
     return None if find_spec("smac") else "smac is not installed; see requirements.txt"
 
 
-def search(target: TableTarget, trials: int = 100) -> None:
-    """Until the budget is spent or so many trials are made: it takes a second of its own for each."""
+def which() -> str:
+    """Which version it is."""
+    return version("smac")
+
+
+def search(target: TableTarget, trials: int) -> None:
+    """Until the budget is spent or so many trials are made."""
     from ConfigSpace import Categorical, Configuration, ConfigurationSpace  # noqa: PLC0415 (optional)
     from smac import AlgorithmConfigurationFacade, Scenario  # noqa: PLC0415 (optional)
     from smac.runhistory.dataclasses import TrialValue  # noqa: PLC0415 (optional)

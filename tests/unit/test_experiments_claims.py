@@ -9,17 +9,21 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from captime import RuntimeTable
+from captime import RuntimeTable, simulate
 from captime.cli import app
 from captime.errors import ScenarioError
 from captime.experiments import EXPERIMENTS, Row, Setting
-from captime.experiments.gap import CERTIFIED, contenders, gap, renumbered
-from captime.experiments.paper import RACE, UP
+from captime.experiments.contenders import PANELS, RUNTIME, UTILITY, contenders
+from captime.experiments.gap import CERTIFIED, IN_FORCE, gap, marks_of, panels_of
+from captime.experiments.growing import COUP, OUP_AFRESH, SCHEDULES, renumbered
+from captime.experiments.paper import LOG_LAPLACE, PAPER_UP, RACE, RACE_CONTENDER, UP, captime_grid, naive_cost
 from captime.experiments.rows import Band, bands, read_rows, write_rows
 from captime.experiments.running import compute
 from captime.experiments.setting import first_time
+from captime.experiments.shipped import shipped_tables, table_at
 from captime.sources.formats import write_npz
 from captime.sources.synthetic import synthetic_table
+from captime.utilities import parse_utility
 
 SOLVERS = str(Path(__file__).parents[2] / "examples" / "solvers.csv")
 
@@ -74,6 +78,43 @@ def test_with_a_uniform_utility_naive_needs_the_right_captime(heavy: Setting) ->
     assert (wrong > 2 * right).all()
 
 
+@pytest.fixture(scope="module", params=sorted(shipped_tables()))
+def measured(request: pytest.FixtureRequest) -> Setting:
+    """A table that was measured with a real solver."""
+    return Setting(table_at(request.param))
+
+
+def test_on_measured_tables_naive_has_a_best_captime_and_explodes(measured: Setting) -> None:
+    """Figure 1 at one goal: the cheapest captime is neither the shortest nor the longest one that is possible."""
+    grid = captime_grid(measured)
+    cost = np.array([naive_cost(measured, measured.log_laplace, 0, 0.2, captime)[0] for captime in grid.tolist()])
+    known = np.flatnonzero(~np.isnan(cost))
+    best = int(known[np.argmin(cost[known])])
+    assert known[0] < best < known[-1]
+    assert cost[known[0]] > 1.5 * cost[best]
+    # Where u(κ) is just below the goal, the runs that are needed are without number.
+    barely = 1.04 * float(parse_utility(measured.log_laplace).inverse(np.array(0.2)))
+    nearly, why = naive_cost(measured, measured.log_laplace, 0, 0.2, barely)
+    assert nearly > 8 * cost[best] or "instances" in why
+
+
+def test_on_measured_tables_up_costs_less_than_naive_for_small_epsilon(measured: Setting) -> None:
+    """Figure 2 at its smallest epsilon, Naive at ten κ0 (at five it is impossible); and the race less than both."""
+    goal = np.array([0.1])
+    ((_, up, _),) = PAPER_UP.points(measured, measured.log_laplace, 0, goal)
+    ((_, race, _),) = RACE_CONTENDER.points(measured, measured.log_laplace, 0, goal)
+    assert math.isnan(naive_cost(measured, measured.log_laplace, 0, 0.1, measured.time(300.0))[0])
+    assert race < up < naive_cost(measured, measured.log_laplace, 0, 0.1, measured.time(600.0))[0]
+
+
+def test_on_measured_tables_naive_needs_the_right_captime_for_a_uniform_utility(measured: Setting) -> None:
+    """Figure 3 at its smallest epsilon: at κ0 Naive keeps up with UP, at ten κ0 it is far worse."""
+    ((_, up, _),) = PAPER_UP.points(measured, measured.uniform, 0, np.array([0.1]))
+    right, wrong = (naive_cost(measured, measured.uniform, 0, 0.1, measured.time(each))[0] for each in (60.0, 600.0))
+    assert right < 1.2 * up
+    assert wrong > 1.2 * up
+
+
 def test_naives_sample_sizes_are_those_of_the_paper() -> None:
     """972 configurations, delta 0.1: m at captime 300 s and 600 s, and where 20,118 instances are not enough."""
     table = RuntimeTable.build(
@@ -91,23 +132,38 @@ def test_naives_sample_sizes_are_those_of_the_paper() -> None:
         setting.naive_fits(setting.log_laplace, 0.25, 1000.0)
 
 
+def table_of(seconds: float, timeout: float) -> RuntimeTable:
+    """Everybody takes as long on everything."""
+    return RuntimeTable.build("even", ["a", "b"], map(str, range(9)), np.full((2, 9), seconds), timeout=timeout)
+
+
 def test_times_scale_with_the_table() -> None:
-    """A timeout of 1.5 s stands to κ0 = 0.1 s as 900 s to a minute; and the scale is stated."""
-    setting = Setting(synthetic_table(1, 3, 50, limit=1.5, first_log_speed=-3.0))
+    """κ0 is the median runtime, at most a fifteenth of the timeout, a minute where the paper's is; and it is stated."""
+    setting = Setting(table_of(0.4, 1.5))
     assert setting.scale == pytest.approx(0.1)
     assert setting.log_laplace == "log-laplace(0.1, 1)"
     assert setting.uniform == "uniform(0.1)"
     assert setting.time(300.0) == pytest.approx(0.5)
     assert "κ0 = 0.1 s" in setting.note
     assert Setting(setting.table, scale=0.2).time(300.0) == pytest.approx(1.0)
-    assert Setting(synthetic_table(1, 3, 50, limit=10_000.0)).scale == 60.0
+    assert Setting(table_of(0.01234, 1.5)).scale == pytest.approx(0.012)
+    assert [Setting(table_of(5.0, timeout)).scale for timeout in (900.0, 10_000.0)] == [60.0, 60.0]
+
+
+def test_long_tables_have_the_long_grids_of_the_paper() -> None:
+    """As CPLEX's: captimes from 50 to 10,500 s; minisat's end at 1000 s, and those of short tables in proportion."""
+    grids = [captime_grid(Setting(table_of(5.0, timeout))) for timeout in (10_000.0, 900.0, 90.0)]
+    assert [len(grid) for grid in grids] == [21, 21, 21]
+    assert [(grid[0], grid[-1]) for grid in grids[:2]] == [(50.0, 10_500.0), (10.0, 1000.0)]
+    np.testing.assert_allclose(grids[2], grids[1] * 5.0 / 60.0)
 
 
 def test_nobodys_cost_depends_on_the_unit_of_time() -> None:
     """The same table in milliseconds instead of seconds: every cost of Figure 2 is a thousandth."""
     table = synthetic_table(2, 4, 400, limit=900.0)
     small = RuntimeTable.build("small", table.configs, table.instances, table.seconds / 1000.0, timeout=0.9)
-    one, other = (list(EXPERIMENTS["figure-2"].compute(Setting(each), 0)) for each in (table, small))
+    settings = (Setting(table), Setting(small, scale=0.06))
+    one, other = (list(EXPERIMENTS["figure-2"].compute(each, 0)) for each in settings)
     assert [row.label for row in one] == [row.label for row in other]
     np.testing.assert_allclose([row.y for row in one], [1000.0 * row.y for row in other], rtol=1e-6)
 
@@ -122,29 +178,97 @@ def test_every_experiment_runs_on_a_small_table(name: str, tmp_path: Path, monke
     said = CliRunner().invoke(app, [*words, "--seeds", "1", "--jobs", "1", "--json"])
     assert said.exit_code == 0, said.output
     told = json.loads(said.stdout)
-    assert (told["experiment"], told["scale"]) == (name, pytest.approx(0.1))
+    assert told["experiment"] == name
+    assert 0.01 < told["scale"] <= 0.1
     pdf, png, numbers = map(Path, told["files"])
     assert pdf.read_bytes().startswith(b"%PDF")
     assert png.read_bytes().startswith(b"\x89PNG")
     rows = read_rows(numbers)
-    assert any(row.label.startswith("race") for row in rows) or name == "follow-up-3"
+    assert any(row.label == RACE and row.y > 0 for row in rows)
     assert all(row.y >= 0 for row in rows if not math.isnan(row.y))
     # A number that does not exist says why.
     assert all(row.why for row in rows if math.isnan(row.y) and name.startswith("figure"))
 
 
-def test_every_contender_has_a_curve_and_those_with_a_guarantee_an_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def answers() -> list[Row]:
+    """The comparison of answers on a small table, one seed, with enough patience for CapsAndRuns to end."""
+    setting = Setting(synthetic_table(1, 8, 200, limit=1.5, first_log_speed=-4.0), delta=0.05)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 200.0)
+        return list(gap(setting, 0))
+
+
+def test_every_contender_has_a_curve_and_those_with_a_guarantee_an_epsilon(answers: list[Row]) -> None:
     """None is missing, none crashes."""
-    monkeypatch.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 20.0)
-    setting = Setting(synthetic_table(1, 8, 200, limit=1.5, first_log_speed=-4.0))
-    rows = list(gap(setting, 0))
-    labels = {row.label for row in rows if not math.isnan(row.y)}
     everybody = {each.label for each in contenders(8, 0.1)}
-    assert labels >= everybody - {"COUP"}
-    assert {row.label for row in rows} == everybody
-    certified = {row.label for row in rows if row.panel == CERTIFIED}
-    assert certified <= {"COUP", "OUP", UP, RACE}
-    assert {"OUP", UP, RACE} <= certified
+    assert {row.label for row in answers if not math.isnan(row.y)} == everybody
+    certified = {row.label for row in answers if row.panel == CERTIFIED}
+    assert certified == {"COUP", "OUP", UP, RACE}
+    assert certified == {each.label for each in contenders(8, 0.1) if each.promises == UTILITY}
+
+
+def test_guarantees_that_come_at_the_end_are_marked_where_they_come(answers: list[Row]) -> None:
+    """A star for whoever ended within its budget, at its end, on its curve; nothing for whoever did not."""
+    ends = {row.label: row for row in answers if row.panel == IN_FORCE}
+    assert set(ends) == {"LeapsAndBounds", "CapsAndRuns", "ImpatientCapsAndRuns"}
+    assert all(row.why for row in ends.values() if math.isnan(row.y))
+    panels = panels_of(bands([row for row in answers if row.panel != IN_FORCE], mean=True))
+    assert list(panels) == [*PANELS, CERTIFIED]
+    assert all(RACE in curves for curves in panels.values())
+    marks = marks_of(answers, panels)
+    ended = {label for label, row in ends.items() if not math.isnan(row.y)}
+    assert ended
+    assert {panel: set(found) for panel, found in marks.items()} == {RUNTIME: ended}
+    for label, (moment, _) in marks[RUNTIME].items():
+        assert moment == ends[label].y
+
+
+def test_numbers_of_others_are_drawn_beside_ours(tmp_path: Path) -> None:
+    """`--also FILE`; a file that holds something else is refused."""
+    pytest.importorskip("matplotlib")
+    write_npz(synthetic_table(1, 8, 200, limit=1.5, first_log_speed=-4.0, name="tiny"), tmp_path / "tiny.npz")
+    write_rows([Row(LOG_LAPLACE, "somebody else", 0, x, 1.0) for x in (0.1, 0.25)], tmp_path / "more.csv")
+    sizes = []
+    for more in ([], ["--also", str(tmp_path / "more.csv")]):
+        words = ["experiment", "figure-2", "--data", str(tmp_path / "tiny.npz"), "--out", str(tmp_path / "out")]
+        said = CliRunner().invoke(app, [*words, *more, "--seeds", "1", "--json"])
+        assert said.exit_code == 0, said.output
+        pdf, _, numbers = map(Path, json.loads(said.stdout)["files"])
+        sizes.append(pdf.stat().st_size)
+        assert not any(row.label == "somebody else" for row in read_rows(numbers))
+    assert sizes[0] != sizes[1]
+    (tmp_path / "more.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    said = CliRunner().invoke(app, [*words, "--also", str(tmp_path / "more.csv")])
+    assert "cannot be read as the numbers of an experiment" in str(said.exception)
+
+
+def test_coup_goes_through_its_phases_as_far_as_the_table_has_configurations() -> None:
+    """Goals fall phase by phase; the cost of COUP, which keeps its past, rises; afresh there is a cost for each."""
+    setting = Setting(synthetic_table(1, 20, 300, limit=1.5, first_log_speed=-4.0), delta=0.01)
+    found = curves("follow-up-3", setting, seeds=1)
+    assert list(found) == [schedule.title for schedule in SCHEDULES]
+    for curve in found.values():
+        assert list(curve[COUP].x) == list(curve[OUP_AFRESH].x) == list(curve[RACE].x)
+        assert len(curve[COUP].x) >= 3
+        # From the last phase, whose goal is smallest, to the first.
+        assert curve[COUP].middle == sorted(curve[COUP].middle, reverse=True)
+        assert not np.isnan(curve[RACE].middle).any()
+
+
+def test_the_new_rule_skips_short_captimes() -> None:
+    """While u(κ) is 2/3 or more a captime always doubles: for log-Laplace(60, 1) from 1 s on that is until 64 s."""
+    table = synthetic_table(3, 4, 400, limit=900.0)
+    first = {
+        rule: simulate(table, utility="log-laplace(60, 1)", procedure="up", options={"rule": rule}, epsilon=0.9)
+        for rule in ("old", "new")
+    }
+    assert first["new"].outcome.captimes.min() >= 64.0
+    assert first["old"].outcome.captimes.min() < 64.0
+    with pytest.raises(ScenarioError, match="up has no rule 'newest'"):
+        simulate(table, utility="uniform(60)", procedure="up", options={"rule": "newest"})
+    with pytest.raises(ScenarioError, match="doubles by the old one"):
+        simulate(table, utility="uniform(60)", procedure="up", options={"rule": "new", "variant": "as-published"})
 
 
 def test_renumbering_changes_names_and_rows_together() -> None:

@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from captime.errors import ScenarioError
 from captime.experiments import EXPERIMENTS
-from captime.experiments.rows import bands, write_rows
+from captime.experiments.gap import CERTIFIED, IN_FORCE, marks_of, panels_of
+from captime.experiments.rows import Row, bands, read_rows, write_rows
 from captime.experiments.running import compute
 from captime.experiments.setting import Setting
 from captime.experiments.shipped import shipped_tables, table_at
@@ -27,13 +28,13 @@ VIEWS = {
     "captime": View("captime κ, {unit}", _TO_CERTIFY),
     "epsilon": View("ε", _TO_CERTIFY),
     "utility": View("mean utility of the configuration", "CPU time spent on it, {unit}", cloud=True),
-    "gamma": View("γ: share of the space left out", "CPU time until then, {unit}"),
+    "phase": View("ε of the phase", "CPU time until then, {unit}"),
     "time": View(
         "CPU time spent, {unit}",
         "relative gap to the best",
         log_x=True,
         log_y=0.01,
-        other={"certified epsilon": "certified ε"},
+        other={CERTIFIED: "certified ε"},
     ),
 }
 
@@ -60,6 +61,10 @@ def experiment_command(
     unsafe_format: Annotated[
         str | None, typer.Option(metavar="pickle", help="Allow a format that is only read on request.")
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Numbers of other methods to draw beside these; may be said several times."),
+    ] = None,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Draw one of the papers' figures from recorded runtimes, with captime's default engine beside the papers' methods.
@@ -75,7 +80,8 @@ def experiment_command(
         unsafe_format=unsafe_format,
     )
     kappa = None if scale is None else parse_duration(scale, "--scale")
-    setting = Setting(table, kappa, sampling)
+    setting = Setting(table, kappa, sampling, EXPERIMENTS[name].delta)
+    others = [row for path in also or () for row in _read(path)]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,19 +100,39 @@ def experiment_command(
         )
     numbers = base.with_name(f"{base.name}.csv")
     write_rows(rows, numbers)
-    known = [row for row in rows if not math.isnan(row.x)]
-    if all(math.isnan(row.y) for row in known):
+    if all(math.isnan(row.y) for row in rows):
         raise ScenarioError(f"{name} on {table.name}: no point could be computed: {rows[0].why}")
-    mean = (
-        EXPERIMENTS[name].x == "time"
-    )  # as in the paper that has this picture; costs are skewed, so medians elsewhere
-    note = f"{setting.note}; {'mean' if mean else 'median'} of {seeds} seeds, bands: extremes"
-    draw_bands(bands(known, mean=mean), pictures, VIEWS[EXPERIMENTS[name].x], note)
+    _draw(name, [*rows, *others], pictures, setting.note, seeds)
     files = [str(path) for path in (*pictures, numbers)]
     if as_json_object:
         typer.echo(json.dumps({"experiment": name, "data": table.name, "scale": setting.scale, "files": files}))
     else:
         typer.echo("\n".join(files))
+
+
+def _draw(name: str, rows: list[Row], pictures: list[Path], note: str, seeds: int) -> None:
+    """The picture of an experiment, from its numbers."""
+    view = VIEWS[EXPERIMENTS[name].x]
+    # Means as in the paper that has this picture; costs are skewed, so medians elsewhere.
+    by_time = EXPERIMENTS[name].x == "time"
+    curves = bands([row for row in rows if not math.isnan(row.x) and row.panel != IN_FORCE], mean=by_time)
+    full_note = f"{note}; {'mean' if by_time else 'median'} of {seeds} seeds, bands: extremes"
+    if not by_time:
+        draw_bands(curves, pictures, view, full_note)
+        return
+    panels = panels_of(curves)
+    marks = marks_of(rows, panels)
+    draw_bands(panels, pictures, view, f"{full_note}{'; star: its guarantee holds from here' * bool(marks)}", marks)
+
+
+def _read(path: Path) -> list[Row]:
+    try:
+        return read_rows(path)
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise ScenarioError(
+            f"--also {path} cannot be read as the numbers of an experiment ({error}); expected a CSV file with the "
+            "columns panel, label, seed, x, y, why"
+        ) from error
 
 
 def _chosen(data: str) -> str:

@@ -6,111 +6,89 @@ run with several budgets, and at a given moment the answer of the largest one th
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
+from captime.experiments.contenders import PANELS, UTILITY, Contender, contenders
+from captime.experiments.growing import renumbered
 from captime.experiments.paper import RACE
-from captime.experiments.rows import Row
+from captime.experiments.rows import Band, Row
 from captime.experiments.setting import Setting
-from captime.sources import RuntimeTable
+from captime.utilities import parse_utility
 
 CERTIFIED = "certified epsilon"
-# Who promises what; each is a panel of the picture, with the race in all of them.
-UTILITY, RUNTIME, NOTHING = "guarantee on utility", "guarantee on mean runtime", "no guarantee"
+# From when on a guarantee holds that is given at the end only; no panel, but marks on the curves.
+IN_FORCE = "guarantee in force"
 # How much longer than the race's certificate for epsilon 0.1 everybody may go on, and where the curves begin.
 PATIENCE, BEGIN, POINTS = 100.0, 1e-4, 41
-# Keeps the order of configurations apart from everything else that is derived from the same seed.
-_RENUMBER_KEY = 0x67617073
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A method with its options.
-
-    Attributes:
-        label: What to call it.
-        procedure: Its name.
-        forms: Options; several where it has to be told beforehand how much it may spend.
-        promises: What kind of guarantee it has.
-    """
-
-    label: str
-    procedure: str
-    promises: str
-    forms: tuple[Mapping[str, object], ...] = ({},)
-
-
-def contenders(n_configs: int, captime: float) -> tuple[Contender, ...]:
-    """Everybody; budgets in proportion to the number of configurations and to the captime that matters."""
-    return (
-        Contender(RACE, "race", UTILITY),
-        Contender("UP", "up", UTILITY, ({"variant": "paper"},)),
-        Contender("OUP", "oup", UTILITY),
-        Contender("COUP", "coup", UTILITY),
-        Contender("Structured Procrastination", "structured-procrastination", RUNTIME, ({"epsilon": 1.0},)),
-        Contender("SP with Confidence", "spc", RUNTIME),
-        Contender("LeapsAndBounds", "leaps-and-bounds", RUNTIME),
-        Contender("CapsAndRuns", "caps-and-runs", RUNTIME),
-        Contender("ImpatientCapsAndRuns", "impatient-caps-and-runs", RUNTIME, ({"pool": 0.05},)),
-        Contender("AC-Band", "ac-band", NOTHING, _budgets("instances", 60, 4, 4)),
-        Contender("Successive Halving", "successive-halving", NOTHING, _budgets("runs", n_configs, 4, 6)),
-        Contender("Hyperband", "hyperband", NOTHING, _budgets("resource", 9 * captime, 4, 4)),
-        Contender("ParamILS-style", "paramils-style", NOTHING, ({"steps": 100_000},)),
-        Contender("GGA-style", "gga-style", NOTHING, _budgets("generations", 4, 4, 4)),
-    )
-
-
-def _budgets(option: str, first: float, factor: int, count: int) -> tuple[Mapping[str, object], ...]:
-    return tuple({option: first * factor**k} for k in range(count))
 
 
 def gap(setting: Setting, seed: int) -> Iterator[Row]:
-    """Gap, and certified epsilon where there is one, against CPU time spent."""
-    utility = setting.log_laplace
+    """Gap, and certified epsilon where there is one, against CPU time spent; log-Laplace utility."""
+    yield from _gap(setting, setting.log_laplace, seed)
+
+
+def gap_uniform(setting: Setting, seed: int) -> Iterator[Row]:
+    """The same with the uniform utility."""
+    yield from _gap(setting, setting.uniform, seed)
+
+
+def moments_of(setting: Setting, utility: str) -> FloatArray:
+    """When everybody is asked for the answer, in CPU seconds."""
     reference = setting.run("race", utility, 0.1, 0)
-    moments = np.geomspace(BEGIN, 1.0, POINTS) * PATIENCE * reference.cpu_seconds
+    moments: FloatArray = np.geomspace(BEGIN, 1.0, POINTS) * PATIENCE * reference.cpu_seconds
+    return moments
+
+
+def _gap(setting: Setting, utility: str, seed: int) -> Iterator[Row]:
+    moments = moments_of(setting, utility)
     shuffled = renumbered(setting, seed)
-    truth = shuffled.truth(utility)
-    lost = 1.0 - truth / truth.max()
-    worth_a_tenth = min(9.0 * setting.time(60.0) / 2.0, setting.table.limit)
+    lost = relative_gaps(shuffled, utility)
+    worth_a_tenth = min(float(parse_utility(utility).inverse(np.array(0.1))), setting.table.limit)
     for contender in contenders(setting.table.n_configs, worth_a_tenth):
         try:
-            configs, epsilons = _followed(shuffled, contender, seed, moments)
+            story = _followed(shuffled, utility, contender, seed, moments)
         except ScenarioError as refusal:
             yield Row(contender.promises, contender.label, seed, math.nan, math.nan, str(refusal))
             continue
-        answers = np.where(configs >= 0, lost.take(configs), np.nan)
-        panels = (UTILITY, RUNTIME, NOTHING) if contender.label == RACE else (contender.promises,)
-        for moment, answer, epsilon in zip(moments.tolist(), answers.tolist(), epsilons.tolist(), strict=True):
-            for panel in panels:
-                yield Row(panel, contender.label, seed, moment, answer)
+        answers = np.where(story.configs >= 0, lost.take(story.configs), np.nan)
+        for moment, answer, epsilon in zip(moments.tolist(), answers.tolist(), story.epsilons.tolist(), strict=True):
+            yield Row(contender.promises, contender.label, seed, moment, answer)
             if contender.promises == UTILITY:
                 yield Row(CERTIFIED, contender.label, seed, moment, epsilon)
+        if contender.ends:
+            why = "" if math.isfinite(story.ended) else f"it had not ended after {moments[-1]:.3g} s"
+            yield Row(IN_FORCE, contender.label, seed, 0.0, story.ended, why)
 
 
-def renumbered(setting: Setting, seed: int) -> Setting:
-    """The configurations in another order: whoever knows nothing yet names the first one, which must not be a gift."""
-    table = setting.table
-    order = np.random.default_rng((_RENUMBER_KEY, seed)).permutation(table.n_configs)
-    names = tuple(table.configs[place] for place in order.tolist())
-    shuffled = RuntimeTable(
-        table.name, names, table.instances, table.seconds[order], table.limit, table.groups, table.notes
-    )
-    return replace(setting, table=shuffled)
+def relative_gaps(setting: Setting, utility: str) -> FloatArray:
+    """What each configuration's mean utility lacks to the best one's, as a share of that."""
+    truth = setting.truth(utility)
+    lost: FloatArray = 1.0 - truth / truth.max()
+    return lost
 
 
-def _followed(setting: Setting, contender: Contender, seed: int, moments: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Whom it would recommend at each of these moments (-1: nobody yet), and the epsilon it had certified."""
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """Whom somebody would recommend at each moment (-1: nobody yet), the epsilon certified by then, and its end."""
+
+    configs: IntArray
+    epsilons: FloatArray
+    ended: float
+
+
+def _followed(setting: Setting, utility: str, contender: Contender, seed: int, moments: FloatArray) -> _Story:
     configs: IntArray = np.full(len(moments), -1)
     epsilons: FloatArray = np.ones(len(moments))
+    ended = math.nan
     # A goal that is hardly ever reached, so that those who certify go on to the end.
     goal = 0.02 if contender.promises == UTILITY else 0.1
     for form in contender.forms:
-        result = setting.run(contender.procedure, setting.log_laplace, goal, seed, form, budget=float(moments[-1]))
+        result = setting.run(contender.procedure, utility, goal, seed, form, budget=float(moments[-1]))
         if len(contender.forms) > 1:
             configs[moments >= result.cpu_seconds] = result.certificate.config
             continue
@@ -118,4 +96,37 @@ def _followed(setting: Setting, contender: Contender, seed: int, moments: FloatA
         place = np.searchsorted(made.seconds, moments, side="right") - 1
         configs = np.where(place >= 0, made.config.take(place), -1)
         epsilons = np.where(place >= 0, made.epsilon.take(place), 1.0)
-    return configs, epsilons
+        if result.outcome.stopped == "done":
+            ended = result.cpu_seconds
+    return _Story(configs, epsilons, ended)
+
+
+Curves = Mapping[str, Mapping[str, Band]]
+
+
+def panels_of(curves: Curves) -> dict[str, dict[str, Band]]:
+    """The panels of the picture, in their order: the race, once in the rows, is beside everybody."""
+    race = curves.get(UTILITY, {}).get(RACE)
+    found: dict[str, dict[str, Band]] = {}
+    for panel in PANELS:
+        if panel in curves:
+            found[panel] = ({} if race is None else {RACE: race}) | dict(curves[panel])
+    if CERTIFIED in curves:
+        found[CERTIFIED] = dict(curves[CERTIFIED])
+    return found
+
+
+def marks_of(rows: Iterable[Row], curves: Curves) -> dict[str, dict[str, tuple[float, float]]]:
+    """By panel and label, where on its curve a guarantee comes into force: median of the seeds, if most have one."""
+    ends: dict[str, list[float]] = {}
+    for row in rows:
+        if row.panel == IN_FORCE:
+            ends.setdefault(row.label, []).append(row.y)
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for panel, bands in curves.items():
+        for label, band in bands.items():
+            known = [each for each in ends.get(label, []) if not math.isnan(each)]
+            if panel in PANELS and 2 * len(known) > len(ends.get(label, [])):
+                moment = float(np.median(known))
+                found.setdefault(panel, {})[label] = moment, float(np.interp(moment, band.x, band.middle))
+    return found

@@ -40,7 +40,13 @@ class View:
     other: Mapping[str, str] = field(default_factory=dict)
 
 
-def draw_bands(panels: Mapping[str, Mapping[str, Band]], paths: Sequence[Path], view: View, note: str) -> None:
+def draw_bands(
+    panels: Mapping[str, Mapping[str, Band]],
+    paths: Sequence[Path],
+    view: View,
+    note: str,
+    marks: Mapping[str, Mapping[str, tuple[float, float]]] | None = None,
+) -> None:
     """Write the pictures; the suffixes (png, pdf or svg) choose the formats.
 
     Args:
@@ -48,17 +54,21 @@ def draw_bands(panels: Mapping[str, Mapping[str, Band]], paths: Sequence[Path], 
         paths: Where to.
         view: How.
         note: What all curves have in common, in small print.
+        marks: Places on curves, by title and label, to be marked with a star.
     """
     labels = list(dict.fromkeys(label for curves in panels.values() for label in curves))
     many = len(labels) > 6
-    rows = 2 if len(panels) > 3 else 1
-    width, height = (4.6 if len(panels) == 1 else 7.2), (7.0 if rows == 2 else 3.4)
+    rows = -(-len(panels) // 2) if len(panels) > 3 else 1
+    width, height = (4.6 if len(panels) == 1 else 7.2), (3.4 if rows == 1 else 3.3 * rows)
     with sheet(paths, width=width, height=height, panels=len(panels), rows=rows, font_size=8.5) as drawn:
         units = _units(panels, view)
         for axes, (title, curves) in zip(drawn, panels.items(), strict=True):
             # Many curves: each panel explains its own, in its own colours.
             known = list(curves) if many else labels
             _panel(axes, curves, known, view, (*units, view.other.get(title)))
+            for label, (x, y) in (marks or {}).get(title, {}).items():
+                color, _, _ = _look(label, known)
+                axes.plot(x / units[0][0], y / units[1][0], "*", color=color, markersize=11.0, markeredgecolor="white")
             axes.set_title(title, fontsize=9.0, loc="left")
             if many:
                 # Above the axes, where no curve can run through it.
@@ -66,6 +76,9 @@ def draw_bands(panels: Mapping[str, Mapping[str, Band]], paths: Sequence[Path], 
                     frameon=False, fontsize=7.0, loc="lower left", bbox_to_anchor=(-0.02, 1.07), ncols=2,
                     handlelength=2.4, columnspacing=1.0, borderaxespad=0.0,
                 )  # fmt: skip
+        if rows > 1 and len(panels) % 2:
+            # An odd one has the last row to itself.
+            drawn[-1].set_subplotspec(drawn[-1].get_gridspec()[rows - 1, :])
         _share_heights([axes for axes, title in zip(drawn, panels, strict=True) if title not in view.other])
         figure = drawn[0].figure
         if not many:
@@ -83,9 +96,7 @@ def _panel(
 ) -> None:
     (x_size, x_text), (y_size, y_text), other = units
     for label, band in curves.items():
-        # Whoever is in every picture looks the same in every picture.
-        place = 0 if label == RACE else 1 + [each for each in labels if each != RACE].index(label)
-        color, mark = PALETTE[place % len(PALETTE)], _MARKS[place % len(_MARKS)]
+        color, mark, place = _look(label, labels)
         x = np.array(band.x) / x_size
         middle, low, high = (np.array(each) / y_size for each in (band.middle, band.low, band.high))
         if view.cloud:
@@ -107,6 +118,12 @@ def _panel(
     axes.set_ylabel(other or y_text)
     axes.grid(visible=True, which="major", color="#E4E4E4", linewidth=0.7, zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _look(label: str, labels: Sequence[str]) -> tuple[str, str, int]:
+    """Colour, mark and place of a curve. Whoever is in every picture looks the same in every picture."""
+    place = 0 if label == RACE else 1 + [each for each in labels if each != RACE].index(label)
+    return PALETTE[place % len(PALETTE)], _MARKS[place % len(_MARKS)], place
 
 
 def _units(panels: Mapping[str, Mapping[str, Band]], view: View) -> tuple[Unit, Unit]:
