@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from browsers import Page, browser
-from captime.ledger import LedgerReader, SampleRow
+from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
+from captime.ledger.slots import Seat, SlotBoard
+from captime.report.numbers.duel import duel
 from captime.report.page.html import report_page, write_report
 from captime.report.story import Story, read_story
 from captime.report.views import FIGURES, figures_of
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 from dashboard_server import served
-from report_ledgers import RACE_CONFIGS, hand_written, hostile, raced_ledger, shared_memory
+from report_ledgers import PAYLOADS, RACE_CONFIGS, SCENARIO, hand_written, hostile, raced_ledger, shared_memory
 
 # Set by every payload that runs.
 OWNED = "window.owned === 1 || document.title === 'owned'"
@@ -57,7 +59,10 @@ def test_the_report_opens_without_complaint_and_has_every_mark(chromium: Any, re
     assert seen.count(".chart-effect") == 3
     # Six configurations and the utility; nine of the legend are lines too, but not paths.
     assert seen.count(".chart-runtimes .marks path.line") == 7
-    assert seen.count("#duel .chart-box") == 6
+    assert seen.count("#duel .chart-box") == 1
+    assert seen.count("#duel select.versus") == 2
+    assert seen.count("#whatif .chart-box") == 6
+    assert seen.count("#whatif .chart-box:not(.later)") == 3
     seen.page.close()
 
 
@@ -77,13 +82,60 @@ def test_words_appear_under_the_pointer(chromium: Any, report: str) -> None:
     seen.page.close()
 
 
-def test_one_of_several_duels_is_shown_and_tables_can_be_saved(chromium: Any, report: str) -> None:
-    """Choosing another pair shows its chart; the table is saved as CSV with every number unrounded."""
+def test_any_two_can_be_compared_on_the_page(chromium: Any, report: str, story: Story) -> None:
+    """Marks, interval and axes are those of the pair; turned around, the interval turns; nobody fights himself."""
     seen = Page(chromium)
     seen.page.goto(report)
-    assert seen.count("#duel .chart-box:not(.later)") == 1
-    seen.page.locator("#duel select").select_option("2")
-    assert "later" not in seen.page.locator("#duel .chart-box").nth(2).get_attribute("class")
+    lists = seen.page.locator("#duel select.versus")
+    names = lists.nth(0).locator("option").all_inner_texts()
+    assert len(names) == RACE_CONFIGS
+    drawn_first = seen.page.locator("#duel svg .points").evaluate_all("all => all.map(each => each.childElementCount)")
+    start = [lists.nth(side).input_value() for side in (0, 1)]
+    for one, other in ((2, 5), (5, 2), (11, 0)):
+        lists.nth(0).select_option(str(one))
+        lists.nth(1).select_option(str(other))
+        fought = duel(story, story.names.index(names[one]), story.names.index(names[other]))
+        assert fought is not None
+        assert seen.count("#duel svg .points path") == len(fought.position)
+        title = seen.page.locator("#duel h3").first.inner_text()
+        low, high = (float(end) for end in title.partition("[")[2].partition("]")[0].split(", "))
+        # Rounded outward, to three digits.
+        assert fought.lower - 0.0011 <= low <= fought.lower
+        assert fought.upper <= high <= fought.upper + 0.0011
+        assert f"{len(fought.position):,} common instances" in title
+        labels = seen.page.locator("#duel .axis-label").all_text_contents()
+        assert labels == [f"time of {names[other]}", f"time of {names[one]}"]
+    lists.nth(0).select_option("0")
+    assert [lists.nth(side).input_value() for side in (0, 1)] == ["0", "11"]
+    seen.page.locator("#duel svg .points path").first.dispatch_event("pointermove", {"clientX": 5, "clientY": 5})
+    assert names[0] in seen.page.locator("#tip").inner_text()
+    for side in (0, 1):
+        lists.nth(side).select_option(start[side])
+    # Drawn by the script, the first pair has the marks that it came with.
+    again = seen.page.locator("#duel svg .points").evaluate_all("all => all.map(each => each.childElementCount)")
+    assert again == drawn_first
+    assert seen.troubles == []
+    seen.page.close()
+
+
+def test_other_utilities_are_shown_for_usual_and_for_measured_times(chromium: Any, report: str) -> None:
+    """One list changes all charts of the figure."""
+    seen = Page(chromium)
+    seen.page.goto(report)
+    assert "1 h" in seen.page.locator("#whatif .chart-box:not(.later) .tick").all_text_contents()
+    seen.page.locator("#whatif select.choose").select_option("1")
+    kinds = seen.page.locator("#whatif .chart-box:not(.later) svg").evaluate_all(
+        "all => all.map(each => each.getAttribute('class').split('whatif-')[1])"
+    )
+    assert kinds == ["deadline", "log-laplace", "parc"]
+    assert seen.troubles == []
+    seen.page.close()
+
+
+def test_tables_can_be_saved(chromium: Any, report: str) -> None:
+    """As CSV with every number unrounded."""
+    seen = Page(chromium)
+    seen.page.goto(report)
     seen.page.locator("#intervals summary").click()
     with seen.page.expect_download() as waiting:
         seen.page.locator("#intervals button[data-save]").click()
@@ -151,6 +203,27 @@ def test_sixty_payloads_in_every_field_run_nowhere(chromium: Any) -> None:
         live.page.close()
 
 
+def test_sixty_payloads_on_the_board_of_slots_run_nowhere(chromium: Any, tmp_path: Path) -> None:
+    """As names of configurations, instances, machines and workers of runs that are under way (W14)."""
+    path = tmp_path / "hostile.ledger"
+    configs = [ConfigRow(index, payload) for index, payload in enumerate(PAYLOADS)]
+    with Ledger.create(path, SCENARIO, configs) as ledger, SlotBoard(path, ledger.campaign_id) as board:
+        for index, payload in enumerate(PAYLOADS):
+            ledger.started([RunRequest(index, index, 60.0)], {index: SampleRow(index, payload, "", 1)})
+            board.running(Seat(index, payload[:70], payload[:70]), RunRequest(index, index, 60.0))
+        with served(path) as running:
+            seen = Page(chromium)
+            seen.page.goto(running.address)
+            seen.page.wait_for_selector("#slots .slot", timeout=20_000)
+            time.sleep(0.3)
+            assert seen.count("#slots .slot") == len(PAYLOADS)
+            assert "<script>" in seen.page.locator("#slots").inner_text()
+            assert not seen.page.evaluate(OWNED)
+            assert seen.count("script") == 1
+            assert seen.troubles == []
+            seen.page.close()
+
+
 def test_the_trap_for_payloads_catches_those_that_run(chromium: Any) -> None:
     """On a page without our care the same payloads are noticed: by what they set, and by their dialog."""
     for payload in ("<script>window.owned=1</script>", "<img src=x onerror=window.owned=1>"):
@@ -174,7 +247,7 @@ def test_the_dashboard_shows_a_new_run_within_two_seconds(chromium: Any, tmp_pat
         assert seen.page.url == f"http://127.0.0.1:{running.port}/"
         assert "fast is within 0.2500" in seen.page.locator("#statement").inner_text()
         assert seen.page.locator("#state").inner_text() == "running"
-        assert seen.count("#now tr") == 2
+        assert seen.page.locator("#slots .slot .name").all_inner_texts() == ["slow"]
         assert seen.count("#epsilon circle.hit") == 3
         assert seen.count("#intervals .spans > g") == 3
         # Two seconds at the median of three: another test may have the machine just now.
@@ -183,12 +256,51 @@ def test_the_dashboard_shows_a_new_run_within_two_seconds(chromium: Any, tmp_pat
             request = RunRequest(0, position, 60.0)
             begun = time.monotonic()
             ledger.started([request], {position: SampleRow(position, f"news-{position}", "", 1)})
-            seen.page.wait_for_selector(f"#now td:has-text('news-{position}')", timeout=15_000)
+            seen.page.wait_for_selector(f"#slots .place:has-text('news-{position}')", timeout=15_000)
             waits.append(time.monotonic() - begun)
             ledger.observed([RunOutcome(request, Status.COMPLETED, 1.0, 1.0, "", Verdict.ANSWERED)])
             seen.page.wait_for_selector(f"#recent td:has-text('news-{position}')", timeout=15_000)
         assert sorted(waits)[1] <= 2.0
         assert seen.troubles == []
+        seen.page.close()
+
+
+@pytest.mark.parametrize("width", [360, 1100])
+def test_the_dashboard_shows_what_runs_on_which_slot(chromium: Any, tmp_path: Path, width: int) -> None:
+    """A tile per slot, with a bar that grows towards the captime; news come by themselves; it fits a phone."""
+    path = tmp_path / "hand.ledger"
+    with hand_written(path) as ledger, SlotBoard(path, ledger.campaign_id) as board, served(path) as running:
+        board.running(Seat(0, "here"), RunRequest(1, 3, 60.0), 30.0)
+        board.idle(Seat(1, "here"))
+        seen = Page(chromium, width=width)
+        seen.page.goto(running.address)
+        seen.page.wait_for_selector("#slots .slot.idle", timeout=20_000)
+        assert seen.count("#slots .slot") == 2
+        tile = seen.page.locator("#slots .slot").first
+        assert "slot 0" in tile.inner_text()
+        assert "slow" in tile.inner_text()
+        assert " of 1 min" in tile.inner_text()
+        bar, rail = (tile.locator(part).bounding_box() for part in (".bar", ".rail"))
+        assert 0.45 <= bar["width"] / rail["width"] <= 1.0
+        request = RunRequest(0, 9, 60.0)
+        ledger.started([request], {9: SampleRow(9, "brand-new", "", 1)})
+        board.running(Seat(1, "here"), request)
+        seen.page.wait_for_selector("#slots .place:has-text('brand-new')", timeout=15_000)
+        assert seen.count("#slots .slot.idle") == 0
+        assert seen.overflow() <= 0
+        assert seen.troubles == []
+        seen.page.close()
+
+
+def test_a_campaign_that_is_not_running_shows_nothing_running(chromium: Any) -> None:
+    """And says so."""
+    with served(raced_ledger()) as running:
+        seen = Page(chromium)
+        seen.page.goto(running.address)
+        seen.page.wait_for_selector("#intervals svg", timeout=20_000)
+        assert seen.count("#slots .slot") == 0
+        assert "not running" in seen.page.locator("#board").inner_text()
+        assert seen.page.locator("#state").inner_text() == "closed"
         seen.page.close()
 
 

@@ -48,7 +48,7 @@ def test_several_campaigns_share_one_picture(tmp_path: Path, suffix: str) -> Non
         (["plot", "nonsense", "{}", "-o", "x.png"], "there is no figure"),
         (["plot", "heat", "{}", "{}", "-o", "x.png"], "shows one campaign"),
         (["plot", "heat", "{}", "-o", "x.gif"], "suffix"),
-        (["plot", "whatif", "{}", "-o", "x.png", "--part", "9"], "has 3 charts"),
+        (["plot", "whatif", "{}", "-o", "x.png", "--part", "9"], "has 6 charts"),
         (["plot", "parallel", "{}", "-o", "x.png"], "nothing to say"),
     ],
 )

@@ -1,5 +1,6 @@
 """The numbers behind every figure are the ledger's, and what is called certain is."""
 
+import json
 import math
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from captime.report.numbers.duel import duel
 from captime.report.numbers.heat import heat
 from captime.report.numbers.parameters import INACTIVE, columns, effects
 from captime.report.numbers.spending import captimes, spending
-from captime.report.numbers.whatif import dominance, expected, what_if
+from captime.report.numbers.whatif import FIRST, LAST, dominance, expected, what_if
 from captime.report.story import Story, read_story
+from captime.report.views.duel import duel_view
 from captime.utilities import parse_utility
 from report_ledgers import UTILITY, hand_written, raced_ledger, raced_question, shared_memory
 
@@ -217,14 +219,51 @@ def test_what_if_holds_estimates_between_certain_ends(story: Story) -> None:
         known = ~np.isnan(family.estimate)
         assert (family.lower[known] <= family.estimate[known] + 1e-9).all()
         assert (family.estimate[known] <= family.upper[known] + 1e-9).all()
-        assert (family.regret()[known] >= 0.0).all()
-        assert (family.certified_regret(story.leader) >= family.regret()[story.leader][known[story.leader]].min()).all()
+        regret = family.regret(story.leader)
+        assert (regret[~np.isnan(regret)] >= 0.0).all()
+        both = ~np.isnan(regret[story.leader])
+        assert (family.certified_regret(story.leader)[both] >= regret[story.leader][both] - 1e-9).all()
+        # Nobody wins because nothing is known of the recommended one.
+        assert ((family.best(story.leader) == -1) == ~known[story.leader]).all()
+        assert np.isnan(regret[:, ~known[story.leader]]).all()
         assert family.possible().any(axis=0).all()
     deadline = answers.families[0]
     moments = np.searchsorted(answers.distributions.moments, deadline.parameter)
     shares = answers.distributions.estimate[story.leader, moments]
     both = ~np.isnan(shares) & ~np.isnan(deadline.estimate[story.leader])
     np.testing.assert_allclose(deadline.estimate[story.leader][both], shares[both], atol=1e-12)
+
+
+def test_what_if_reaches_from_a_second_to_an_hour_whatever_was_measured(story: Story, by_hand: Story) -> None:
+    """The fixed families have the same numbers for everybody; beyond the longest captime little is certain."""
+    for told in (story, by_hand):
+        answers = what_if(told)
+        assert answers is not None
+        fixed = [family for family in answers.families if family.fixed]
+        assert [family.name for family in fixed] == ["deadline", "log-laplace", "par10"]
+        for family in fixed:
+            assert (family.parameter[0], family.parameter[-1]) == pytest.approx((FIRST, LAST))
+        deadline = fixed[0]
+        beyond = deadline.parameter > answers.last
+        assert beyond.any()
+        # Nobody was watched so long: whoever has not answered by then may yet, and nobody is taken to have.
+        assert (deadline.lower[:, beyond] <= deadline.lower[:, ~beyond].max(axis=1, keepdims=True) + 1e-12).all()
+        assert (deadline.upper[:, beyond] >= deadline.upper[:, ~beyond].max(axis=1, keepdims=True) - 1e-12).all()
+        open_ended = np.nan_to_num(answers.distributions.estimate).max(axis=1) < 0.98
+        assert open_ended.any()
+        assert np.isnan(deadline.estimate[np.ix_(open_ended, beyond)]).all()
+
+
+def test_many_utilities_at_once_are_one_after_the_other(story: Story) -> None:
+    """The families are what `expected` says of each of their members."""
+    answers = what_if(story)
+    assert answers is not None
+    for family in answers.families:
+        for place in (0, 40, 96):
+            utility = parse_utility(family.example.format(repr(float(family.parameter[place]))))
+            found = expected(answers.distributions, utility)
+            for one, column in zip(found, (family.estimate, family.lower, family.upper), strict=True):
+                np.testing.assert_allclose(one, column[:, place], atol=1e-3 if family.name == "parc" else 1e-9)
 
 
 def test_what_if_agrees_with_the_scores_under_the_campaigns_own_utility(story: Story) -> None:
@@ -284,6 +323,35 @@ def test_a_duel_is_the_same_seen_from_the_other_side(story: Story) -> None:
     assert (one.lower, one.upper) == pytest.approx((-other.upper, -other.lower))
     assert one.estimate == pytest.approx(-other.estimate)
     assert one.lower <= one.estimate <= one.upper
+
+
+def test_any_two_on_the_page_are_the_ledgers_runs(story: Story) -> None:
+    """What the script of the page is given: every pair with its interval, every run with its time and its end."""
+    made = duel_view(story)
+    assert made is not None
+    assert made.versus is not None
+    assert story.runs is not None
+    data = json.loads(json.dumps(made.versus.data))
+    config = [story.names.index(name) for name in made.versus.names]
+    assert config[made.versus.first] == story.leader
+    assert len(data["pairs"]) == len(config) * (len(config) - 1) // 2
+    for first, second, lower, upper, _, common in data["pairs"]:
+        fought = duel(story, config[first], config[second])
+        assert fought is not None
+        assert (lower, upper) == pytest.approx((fought.lower, fought.upper), abs=1.1e-3)
+        assert lower <= fought.lower
+        assert upper >= fought.upper
+        assert common == len(fought.position)
+    at = {name: number for number, name in enumerate(data["instances"])}
+    for place, (steps, seconds, kinds) in enumerate(data["runs"]):
+        own = story.runs.of(config[place])
+        # Where nobody else was run there is nothing to compare.
+        places = [at.get(story.instances[position]) for position in own.position.tolist()]
+        known = {where: row for row, where in enumerate(places) if where is not None}
+        rows = [known[where] for where in np.cumsum(steps).tolist()]
+        np.testing.assert_allclose(seconds, own.seconds[rows], rtol=1e-3)
+        assert [int(kind) for kind in kinds] == own.kind[rows].tolist()
+        assert sorted(rows) == sorted(known.values())
 
 
 def test_a_million_cells_have_no_room_for_doubt(story: Story) -> None:

@@ -47,7 +47,7 @@ def plot_command(
         )
     if pair:
         view = with_pairs(stories[0], [view], pair)[0]
-    charts = list(view.charts[:1] if view.choices else view.charts)
+    charts = view.shown()
     if part is not None:
         if part > len(view.charts):
             raise ScenarioError(f"--part is {part}, but {kind} has {len(view.charts)} charts; count from 1")

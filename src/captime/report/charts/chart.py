@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """An area between two curves over the same places."""
+    """An area between two curves over the same places; a light one for much that is unknown."""
 
     x: FloatArray
     low: FloatArray
@@ -55,6 +55,12 @@ class Band:
     color: Color = "c0"
     label: str = ""
     step: bool = False
+    light: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The class of the area on a page."""
+        return "band light" if self.light else "band"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Intervals, one per place, lying (`across`) or standing, with a mark at the middle."""
+    """Intervals, one per place, lying (`across`) or standing, with a mark at the middle unless that is not a number."""
 
     at: FloatArray
     low: FloatArray
@@ -109,6 +115,15 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True)
+class Zone:
+    """A stretch of the horizontal axis that is different from the rest, with words at its top."""
+
+    start: float
+    end: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Label:
     """A few words at a place."""
 
@@ -136,7 +151,7 @@ class Cells:
     columns: Sequence[str]
 
 
-Mark: TypeAlias = Line | Band | Points | Spans | Rule | Strip | Label | Cells
+Mark: TypeAlias = Line | Band | Points | Spans | Rule | Strip | Zone | Label | Cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +180,7 @@ class Chart:
         """Marks that have a label, each label once."""
         seen: dict[str, Mark] = {}
         for mark in self.marks:
-            label = "" if isinstance(mark, Rule | Label | Cells) else mark.label
+            label = "" if isinstance(mark, Rule | Zone | Label | Cells) else mark.label
             if label and label not in seen:
                 seen[label] = mark
         return [(mark, label) for label, mark in seen.items()]

@@ -4,8 +4,9 @@ from captime.report.charts.chart import Chart, Mark
 from captime.report.charts.nodes import Node, element
 from captime.report.charts.scales import Scale, ticks
 
-# Average width of a character of the page's font at 12 pixels; only used to leave enough room.
-_CHARACTER = 6.9
+# Widths of characters of the page's font at 12 pixels, on the safe side; only used to leave enough room.
+_NARROW, _WIDE, _OTHER = 4.2, 11.0, 7.1
+_NARROW_ONES, _WIDE_ONES = frozenset("fijlrtI.,:;'|()[]! -"), frozenset("mwMW%@—…")
 LINE_HEIGHT = 17.0
 _LONGEST_LABEL = 30
 _INDENT = 40.0
@@ -23,8 +24,8 @@ class Frame:
         self.chart = chart
         self.legend = _laid_out(chart, width)
         self.y_ticks = ticks(chart.y, chart.height)
-        longest = max((len(cut(label)) for _, label in self.y_ticks), default=0)
-        self.left = min(24.0 + _CHARACTER * longest, 0.45 * width) + (14.0 if chart.y.label else 0.0)
+        longest = max((text_width(cut(label)) for _, label in self.y_ticks), default=0.0)
+        self.left = min(18.0 + longest, 0.45 * width) + (14.0 if chart.y.label else 0.0)
         self.right = width - 14.0
         self.top = 8.0 + LINE_HEIGHT * (1 + max((row for _, _, _, row in self.legend), default=-1))
         self.bottom = self.top + chart.height - 60.0
@@ -38,12 +39,17 @@ def _laid_out(chart: Chart, width: float) -> list[tuple[Mark, str, float, int]]:
     """Where each entry of the legend goes: its left edge, and its line."""
     placed, at, row = [], _INDENT, 0
     for mark, label in chart.legend():
-        needed = 36.0 + _CHARACTER * len(cut(label))
+        needed = 40.0 + text_width(cut(label))
         if at > _INDENT and at + needed > width - 10.0:
             at, row = _INDENT, row + 1
         placed.append((mark, label, at, row))
         at += needed
     return placed
+
+
+def text_width(text: str) -> float:
+    """How many pixels a text takes, about."""
+    return sum(_NARROW if c in _NARROW_ONES else _WIDE if c in _WIDE_ONES or ord(c) > 0x2E80 else _OTHER for c in text)
 
 
 def words(text: str, x: float, y: float, anchor: str, kind: str) -> Node:

@@ -20,6 +20,7 @@ from captime.report.charts.chart import (
     Shape,
     Spans,
     Strip,
+    Zone,
 )
 from captime.report.charts.nodes import visible
 from captime.report.charts.scales import ticks
@@ -136,9 +137,8 @@ def _(mark: Line, axes: Any, chart: Chart) -> None:  # noqa: ARG001 (one signatu
 @_printed.register
 def _(mark: Band, axes: Any, chart: Chart) -> None:  # noqa: ARG001
     step = "post" if mark.step else None
-    axes.fill_between(
-        mark.x, mark.low, mark.high, step=step, color=_color(mark.color), alpha=0.15, linewidth=0, **_label(mark.label)
-    )
+    how = {"color": _color(mark.color), "alpha": 0.08 if mark.light else 0.15, "linewidth": 0, **_label(mark.label)}
+    axes.fill_between(mark.x, mark.low, mark.high, step=step, **how)
 
 
 @_printed.register
@@ -179,6 +179,18 @@ def _(mark: Rule, axes: Any, chart: Chart) -> None:  # noqa: ARG001
 def _(mark: Strip, axes: Any, chart: Chart) -> None:  # noqa: ARG001
     for start, end, color in zip(mark.start.tolist(), mark.end.tolist(), mark.colors, strict=True):
         axes.fill_between([start, end], mark.bottom, mark.top, color=_color(color), linewidth=0)
+
+
+@_printed.register
+def _(mark: Zone, axes: Any, chart: Chart) -> None:
+    axes.axvspan(mark.start, mark.end, color="#F0F2F4", linewidth=0, zorder=0)
+    scale = np.log if chart.x.scale != "linear" else np.asarray
+    left, right, low, high = (float(scale(each)) for each in (mark.start, mark.end, chart.x.low, chart.x.high))
+    share = (min(right, high) - max(left, low)) / (high - low)
+    if share * chart.width >= 5.6 * len(mark.text):
+        middle = ((max(left, low) + min(right, high)) / 2.0 - low) / (high - low)
+        how = {"xycoords": "axes fraction", "ha": "center", "va": "top", "fontsize": 7.5, "color": "#57606A"}
+        axes.annotate(_plain(mark.text), (middle, 0.97), **how)
 
 
 @_printed.register

@@ -76,7 +76,7 @@ def _swatch(mark: Mark, at: float, height: float) -> Node:
     if isinstance(mark, Points):
         return element("path", class_=f"fill-{color}" + ring(mark), d=shape_path(mark.shape, at + 8.0, height, 4.0))
     if isinstance(mark, Band | Strip):
-        kind = "band" if isinstance(mark, Band) else "strip"
+        kind = mark.kind if isinstance(mark, Band) else "strip"
         return element("rect", class_=f"{kind} fill-{color}", x=at, y=height - 5.0, width=16.0, height=10.0)
     dashes = " dashed" if isinstance(mark, Line) and mark.dashed else ""
     return element(

@@ -1,13 +1,14 @@
 """Marks of a chart as SVG elements: one function per kind of mark."""
 
 import json
+import math
 from functools import singledispatch
 
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
-from captime.report.charts.chart import Band, Cells, Label, Line, Mark, Points, Rule, Spans, Strip
-from captime.report.charts.frame import Frame, words
+from captime.report.charts.chart import Band, Cells, Label, Line, Mark, Points, Rule, Spans, Strip, Zone
+from captime.report.charts.frame import Frame, text_width, words
 from captime.report.charts.nodes import Node, element
 
 _HIT = 7.0
@@ -40,13 +41,13 @@ def _(mark: Band, frame: Frame) -> Node:
     back = _stepped(x, low) if mark.step else (x, low)
     there = _stepped(x, high) if mark.step else (x, high)
     corners = np.concatenate((there[0], back[0][::-1])), np.concatenate((there[1], back[1][::-1]))
-    return element("path", class_=f"band fill-{mark.color}", d=_path(*corners, step=False) + "Z")
+    return element("path", class_=f"{mark.kind} fill-{mark.color}", d=_path(*corners, step=False) + "Z")
 
 
 @drawn.register
 def _(mark: Points, frame: Frame) -> Node:
     x, y = frame.x(mark.x).tolist(), frame.y(mark.y).tolist()
-    if not mark.tips:
+    if x and not mark.tips:
         shapes = "".join(shape_path(mark.shape, a, b, mark.size) for a, b in zip(x, y, strict=True))
         return element("path", class_=f"points fill-{mark.color}" + ring(mark), d=shapes)
     group = element("g", class_=f"points fill-{mark.color}" + ring(mark))
@@ -64,16 +65,15 @@ def _(mark: Spans, frame: Frame) -> Node:
     for a, b, m, place, tip in zip(low.tolist(), high.tolist(), middle.tolist(), at.tolist(), tips, strict=True):
         ends = f"M{a:.1f} {place:.1f}H{b:.1f}" if mark.across else f"M{place:.1f} {a:.1f}V{b:.1f}"
         center = (m, place) if mark.across else (place, m)
-        dot = shape_path("circle", *center, min(3.2, mark.width + 1.0))
-        group.add(
-            element(
-                "g",
-                element("path", class_="hit-line", d=ends),
-                element("path", class_="span", d=ends, stroke_width=mark.width),
-                element("path", class_="dot", d=dot),
-                data_tip=tip or None,
-            )
+        one = element(
+            "g",
+            element("path", class_="hit-line", d=ends),
+            element("path", class_="span", d=ends, stroke_width=mark.width),
+            data_tip=tip or None,
         )
+        if math.isfinite(m):
+            one.add(element("path", class_="dot", d=shape_path("circle", *center, min(3.2, mark.width + 1.0))))
+        group.add(one)
     return group
 
 
@@ -110,6 +110,18 @@ def _(mark: Strip, frame: Frame) -> Node:
             )
         )
     return group
+
+
+@drawn.register
+def _(mark: Zone, frame: Frame) -> Node:
+    left, right = max(frame.left, frame.x.one(mark.start)), min(frame.right, frame.x.one(mark.end))
+    box = element(
+        "rect", class_="zone", x=left, y=frame.top, width=max(0.0, right - left), height=frame.bottom - frame.top
+    )
+    # Words that do not fit stay away; the caption has them too.
+    fits = right - left >= text_width(mark.text) + 8.0
+    told = [words(mark.text, (left + right) / 2.0, frame.top + 14.0, "middle", "note")] if fits else []
+    return element("g", box, *told)
 
 
 @drawn.register

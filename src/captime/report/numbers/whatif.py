@@ -21,6 +21,8 @@ from captime.utilities.step import Step
 
 POINTS = 97
 """Members of a family that are looked at."""
+FIRST, LAST = 1.0, 3600.0
+"""Deadlines that people have, in seconds: looked at whatever was measured."""
 ENOUGH = 32
 """Configurations with fewer runs have no estimate here, only bounds."""
 # An estimate that could be wrong by more than this, because captimes hide the rest, is not given.
@@ -32,7 +34,8 @@ class Family:
     """Utilities that differ in one number.
 
     Attributes:
-        name: `deadline`, `log-laplace` or `parc`.
+        name: `deadline`, `log-laplace`, `par10` or `parc`.
+        fixed: Whether the numbers reach from `FIRST` to `LAST`, and not over what was measured.
         words: What the number is.
         parameter: The numbers.
         estimate: Estimated expected utility, by configuration and number; not a number where nothing is known.
@@ -42,6 +45,7 @@ class Family:
     """
 
     name: str
+    fixed: bool
     words: str
     parameter: FloatArray
     estimate: FloatArray
@@ -50,15 +54,19 @@ class Family:
     example: str
 
     def best(self, favourite: int) -> IntArray:
-        """The configuration with the best estimate, for each number; the favourite among equals, -1 without any."""
-        known = np.nan_to_num(self.estimate, nan=-1.0)
-        most = known.max(axis=0)
-        return np.where(most < 0.0, -1, np.where(known[favourite] >= most - 1e-9, favourite, known.argmax(axis=0)))
+        """The configuration with the best estimate, for each number; the favourite among equals.
 
-    def regret(self) -> FloatArray:
-        """By how much the best estimate is better than each one's."""
+        -1 where nothing is known of the favourite: whoever is left then does not win by that.
+        """
+        known = np.nan_to_num(self.estimate, nan=-1.0)
+        most, own = known.max(axis=0), known[favourite]
+        return np.where(own < 0.0, -1, np.where(own >= most - 1e-9, favourite, known.argmax(axis=0)))
+
+    def regret(self, favourite: int) -> FloatArray:
+        """By how much the best estimate is better than each one's; nothing where nothing is known of the favourite."""
         known = np.where(np.isnan(self.estimate), -np.inf, self.estimate)
         found: FloatArray = known.max(axis=0) - self.estimate
+        found[:, np.isnan(self.estimate[favourite])] = np.nan
         return found
 
     def certified_regret(self, config: int) -> FloatArray:
@@ -79,10 +87,10 @@ class WhatIf:
     """Answers for several families.
 
     Attributes:
-        families: Each with its numbers.
+        families: Each with its numbers; first those of times that people have, then those of times that were measured.
         distributions: What they were computed from, all configurations.
-        first: Shortest time that families look at.
-        last: Longest.
+        first: From here on somebody answers.
+        last: The longest time that a run was given.
     """
 
     families: Sequence[Family]
@@ -93,31 +101,43 @@ class WhatIf:
 
 @lru_cache(maxsize=1)
 def what_if(story: Story) -> WhatIf | None:
-    """The families, over times that the runs know something about; None without runs."""
+    """The families, over times that people have and over times that the runs know something about; None without runs.
+
+    Beyond the longest captime nothing was seen: there the certified ends are as far apart as that means.
+    """
     base = distributions(story)
     if base is None or story.runs is None:
         return None
     first, last = _window(base)
-    times = np.geomspace(first, last, POINTS)
-    known = distributions(story, extra=times.tolist())
+    fixed, measured = np.geomspace(FIRST, LAST, POINTS), np.geomspace(first, last, POINTS)
+    known = distributions(story, extra=[*fixed.tolist(), *measured.tolist()])
     if known is None:
         return None
     # A handful of runs makes a wild estimate, and the wildest of many wins every comparison.
     n = np.bincount(story.runs.config, minlength=len(story.names))
     known.estimate[n < min(ENOUGH, int(n.max()))] = np.nan
+    weighed = _Weighed(known)
+    families = [family for times in (fixed, measured) for family in _of_times(weighed, times, fixed=times is fixed)]
     penalties = np.geomspace(1.0, 100.0, POINTS)
+    words = f"limits of {duration_text(last)} that an unsolved instance costs"
+    kind = ("parc", words, f"parc({last:.4g}, {{}})")
+    families.insert(2, _family(weighed, ("par10", "limit", "parc({}, 10)"), fixed, lambda limit: Parc(limit, 10.0)))
+    families.append(_family(weighed, kind, penalties, lambda penalty: Parc(last, penalty), fixed=False))
+    return WhatIf(families, known, first, last)
+
+
+def _of_times(weighed: "_Weighed", times: FloatArray, *, fixed: bool) -> list[Family]:
     half = "time after which half the worth is gone"
-    families = [
-        _family(known, ("deadline", "deadline", "step({})"), times, Step),
-        _family(known, ("log-laplace", half, "log-laplace({}, 1)"), times, lambda scale: LogLaplace(scale, 1.0)),
+    return [
+        _family(weighed, ("deadline", "deadline", "step({})"), times, Step, fixed=fixed),
         _family(
-            known,
-            ("parc", f"limits of {duration_text(last)} that an unsolved instance costs", f"parc({last:.4g}, {{}})"),
-            penalties,
-            lambda penalty: Parc(last, penalty),
+            weighed,
+            ("log-laplace", half, "log-laplace({}, 1)"),
+            times,
+            lambda scale: LogLaplace(scale, 1.0),
+            fixed=fixed,
         ),
     ]
-    return WhatIf(families, known, first, last)
 
 
 def _window(known: Distributions) -> tuple[float, float]:
@@ -129,12 +149,40 @@ def _window(known: Distributions) -> tuple[float, float]:
 
 
 def _family(
-    known: Distributions, kind: tuple[str, str, str], parameter: FloatArray, make: Callable[[float], Utility]
+    weighed: "_Weighed",
+    kind: tuple[str, str, str],
+    parameter: FloatArray,
+    make: Callable[[float], Utility],
+    *,
+    fixed: bool = True,
 ) -> Family:
-    values = [expected(known, make(float(each))) for each in parameter]
-    estimate, lower, upper = (np.stack(part, axis=1) for part in zip(*values, strict=True))
+    estimate, lower, upper = weighed.expected([make(float(each)) for each in parameter])
     name, words, example = kind
-    return Family(name, words, parameter, estimate, lower, upper, example)
+    return Family(name, fixed, words, parameter, estimate, lower, upper, example)
+
+
+class _Weighed:
+    """Distributions, ready to be weighed with many utilities."""
+
+    def __init__(self, known: Distributions) -> None:
+        self._known = known
+        self._seen = np.isfinite(known.estimate)
+        self._share = np.where(self._seen, known.estimate, 0.0)
+
+    def expected(self, utilities: Sequence[Utility]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """See `expected`: by configuration and utility."""
+        known = self._known
+        worth = np.stack([utility(known.moments) for utility in utilities], axis=1)
+        fall = -np.diff(worth, prepend=1.0, axis=0)
+        end = worth[-1]
+        lower = known.lower[:, :-1] @ fall[1:]
+        upper = known.upper @ fall + end
+        # How much of the fall of u happens where nobody was watched any more, and who had answered by then.
+        blind = ~self._seen @ fall + end
+        answered = self._share.max(axis=1, keepdims=True)
+        estimate = self._share @ fall + answered * blind
+        estimate[(blind * (1.0 - answered) > _HIDDEN) | ~self._seen.any(axis=1, keepdims=True)] = np.nan
+        return estimate, np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
 
 def expected(known: Distributions, utility: Utility) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -145,19 +193,8 @@ def expected(known: Distributions, utility: Utility) -> tuple[FloatArray, FloatA
     moment nothing is certain; the estimate takes it that nobody else answers there, and there is none where that could
     matter.
     """
-    worth = utility(known.moments)
-    fall = -np.diff(worth, prepend=1.0)
-    end = float(worth[-1])
-    lower = known.lower[:, :-1] @ fall[1:]
-    upper = known.upper @ fall + end
-    seen = np.isfinite(known.estimate)
-    estimate = np.where(seen, known.estimate, 0.0) @ fall
-    # How much of the fall of u happens where nobody was watched any more, and who had answered by then.
-    blind = ~seen @ fall + end
-    answered = np.where(seen, known.estimate, 0.0).max(axis=1)
-    estimate = estimate + answered * blind
-    estimate[(blind * (1.0 - answered) > _HIDDEN) | ~seen.any(axis=1)] = np.nan
-    return estimate, np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+    estimate, lower, upper = _Weighed(known).expected([utility])
+    return estimate[:, 0], lower[:, 0], upper[:, 0]
 
 
 @dataclass(frozen=True, slots=True)

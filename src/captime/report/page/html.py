@@ -2,18 +2,21 @@
 
 import base64
 import hashlib
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
+from captime.report.charts.chart import Chart
+from captime.report.charts.frame import Frame
 from captime.report.charts.nodes import Child, Node, Raw, element
 from captime.report.charts.svg import draw
 from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
 from captime.report.numbers.parameters import value_text
 from captime.report.story import Story
-from captime.report.views.view import Cell, Table, View
+from captime.report.views.view import Cell, Table, Versus, View
 from captime.report.words import lines, rounded_down, rounded_up, statement
 
 _ROWS_SHOWN = 400
@@ -118,23 +121,51 @@ def _list(title: str, rows: Sequence[tuple[str, str]]) -> Node:
 
 def _figure(number: int, view: View) -> Node:
     section = element("section", element("h2", view.title), id=view.name, class_="figure")
-    small = len(view.charts) > 1 and all(chart.width < 400.0 for chart in view.charts)
-    holder = element("div", class_="charts small" if small else "charts")
-    if view.choices:
-        options = [
-            element("option", label, value=str(place), selected=place == 0) for place, label in enumerate(view.choices)
-        ]
-        select = element("select", *options, class_="choose", data_for=view.name, aria_label="which pair")
-        section.add(element("p", element("label", "Compare ", select), class_="chooser"))
-    for place, chart in enumerate(view.charts):
-        hidden = bool(view.choices) and place > 0
-        frame = element("div", draw(chart), class_="scroll")
-        words = chart.title[:1].upper() + chart.title[1:]
-        holder.add(element("figure", element("h3", words), frame, class_="chart-box" + (" later" if hidden else "")))
-    section.add(holder, element("p", element("b", f"Figure {number}. "), view.caption, class_="caption"))
+    section.add(*(_charts(view) if view.versus is None else _any_two(view.versus)))
+    section.add(element("p", element("b", f"Figure {number}. "), view.caption, class_="caption"))
     if view.table is not None and view.table.rows:
         section.add(_table(view.name, view.table))
     return section
+
+
+def _charts(view: View) -> list[Node]:
+    """All charts; those of the first choice are shown."""
+    small = len(view.charts) > 1 and all(chart.width < 400.0 for chart in view.charts)
+    holder = element("div", class_="charts small" if small else "charts")
+    chosen = view.chosen or range(len(view.charts))
+    for chart, choice in zip(view.charts, chosen, strict=True):
+        box = _chart_box(chart)
+        if view.choices:
+            box.attributes = {**box.attributes, "data-choice": str(choice)}
+            if choice > 0:
+                box.attributes = {**box.attributes, "class": "chart-box later"}
+        holder.add(box)
+    if not view.choices:
+        return [holder]
+    select = element("select", *_options(view.choices, 0), class_="choose", data_for=view.name)
+    return [element("p", element("label", "Show ", select), class_="chooser"), holder]
+
+
+def _any_two(versus: Versus) -> list[Node]:
+    """One chart, and two lists to choose from; a reader without scripts sees the first two."""
+    frame = Frame(versus.chart, versus.chart.width)
+    box = [round(each, 1) for each in (frame.left, frame.bottom, frame.right, frame.top)]
+    first = element("select", *_options(versus.names, versus.first), class_="versus", aria_label="one of them")
+    second = element("select", *_options(versus.names, versus.second), class_="versus", aria_label="the other one")
+    data = json.dumps({**versus.data, "box": box}, separators=(",", ":"))
+    return [
+        element("p", element("label", "Compare ", first), element("label", " with ", second), class_="chooser"),
+        element("div", _chart_box(versus.chart), class_="charts", data_versus=data),
+    ]
+
+
+def _options(names: Sequence[str], chosen: int) -> list[Node]:
+    return [element("option", name, value=str(place), selected=place == chosen) for place, name in enumerate(names)]
+
+
+def _chart_box(chart: Chart) -> Node:
+    words = chart.title[:1].upper() + chart.title[1:]
+    return element("figure", element("h3", words), element("div", draw(chart), class_="scroll"), class_="chart-box")
 
 
 def _table(name: str, table: Table) -> Node:

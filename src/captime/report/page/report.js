@@ -36,7 +36,76 @@
   for (const select of document.querySelectorAll("select.choose")) {
     select.addEventListener("change", function () {
       const boxes = document.getElementById(select.dataset.for).querySelectorAll(".chart-box");
-      boxes.forEach(function (box, place) { box.classList.toggle("later", String(place) !== select.value); });
+      boxes.forEach(function (box) { box.classList.toggle("later", box.dataset.choice !== select.value); });
+    });
+  }
+
+  // Any two of several: marks, words and axis labels are made anew; names stay text.
+  const SHAPES = {
+    circle: function (x, y, r) { return "M" + (x - r).toFixed(1) + " " + y.toFixed(1) + "a" + r + " " + r + " 0 1 0 " + 2 * r + " 0a" + r + " " + r + " 0 1 0 " + -2 * r + " 0z"; },
+    cross: function (x, y, r) { return "M" + (x - r).toFixed(1) + " " + (y - r).toFixed(1) + "l" + 2 * r + " " + 2 * r + "m0 " + -2 * r + "l" + -2 * r + " " + 2 * r; },
+  };
+  const MOST_MARKS = 1500, ANSWERED = "0", CUT = "1", FAILED = "2";
+  function duration(seconds) {
+    const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"]];
+    for (const unit of units) if (seconds >= unit[0] * 0.9995) return Number((seconds / unit[0]).toPrecision(3)) + " " + unit[1];
+    return Number((seconds / 1e-6).toPrecision(3)) + " µs";
+  }
+  function unpacked(runs) {
+    const found = new Map();
+    let at = 0;
+    runs[0].forEach(function (step, place) { at += step; found.set(at, [runs[1][place], runs[2][place]]); });
+    return found;
+  }
+  for (const holder of document.querySelectorAll("[data-versus]")) {
+    const data = JSON.parse(holder.dataset.versus), known = data.runs.map(unpacked);
+    const section = holder.closest("section"), selects = section.querySelectorAll("select.versus");
+    const before = [selects[0].value, selects[1].value];
+    const scale = function (seconds, from, to) { return from + (to - from) * (Math.log10(seconds) - data.ends[0]) / (data.ends[1] - data.ends[0]); };
+    const group = function (kinds) {
+      if (kinds.includes(FAILED)) return 2;
+      if (kinds === ANSWERED + ANSWERED) return 0;
+      return kinds.includes(CUT) ? 1 : 3;
+    };
+    const draw = function () {
+      const a = Number(selects[0].value), b = Number(selects[1].value);
+      const pair = data.pairs.find(function (each) { return (each[0] === a && each[1] === b) || (each[0] === b && each[1] === a); });
+      const turned = pair && pair[0] === b, common = [];
+      known[a].forEach(function (run, at) { if (known[b].has(at)) common.push(at); });
+      const groups = holder.querySelectorAll(".marks > g.points, .marks > path.points");
+      const made = [[], [], [], []], every = Math.max(1, Math.ceil(common.length / MOST_MARKS));
+      common.forEach(function (at, place) {
+        if (place % every) return;
+        const one = known[a].get(at), other = known[b].get(at), which = group(one[1] + other[1]);
+        const mark = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        const x = scale(other[0], data.box[0], data.box[2]), y = scale(one[0], data.box[1], data.box[3]);
+        mark.setAttribute("d", SHAPES[which === 2 ? "cross" : "circle"](x, y, 2.8));
+        mark.setAttribute("data-tip", data.instances[at] + "\n" + data.names[a] + ": " + duration(one[0]) + ", " + data.kinds[one[1]] +
+          "\n" + data.names[b] + ": " + duration(other[0]) + ", " + data.kinds[other[1]]);
+        made[which].push(mark);
+      });
+      groups.forEach(function (each, place) { each.replaceChildren.apply(each, made[place]); });
+      const labels = holder.querySelectorAll(".axis-label");
+      labels[0].textContent = "time of " + data.names[b];
+      labels[1].textContent = "time of " + data.names[a];
+      let words = "They were never run on the same instance";
+      if (pair) {
+        const low = turned ? -pair[3] : pair[2], high = turned ? -pair[2] : pair[3], mean = turned ? -pair[4] : pair[4];
+        words = "Difference in [" + low.toFixed(3) + ", " + high.toFixed(3) + "], mean " + mean.toFixed(3) + ": " +
+          (low > 0 ? "the first is better, for certain" : high < 0 ? "the second is better, for certain" : "not decided") +
+          ". " + pair[5].toLocaleString("en") + " common instances" + (common.length < pair[5] || every > 1 ? ", an even choice of them shown" : "");
+      }
+      holder.querySelector("h3").textContent = words;
+      holder.querySelector("svg").setAttribute("aria-label", words);
+    };
+    selects.forEach(function (select, side) {
+      select.addEventListener("change", function () {
+        // Nobody fights himself: the two change places.
+        if (selects[0].value === selects[1].value) selects[1 - side].value = before[side];
+        before[0] = selects[0].value;
+        before[1] = selects[1].value;
+        draw();
+      });
     });
   }
 

@@ -1,20 +1,26 @@
 """Is it really better? Two configurations on the same instances, run against run."""
 
+import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
-from captime.arrays import BoolArray
+from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Shape
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS
 from captime.report.numbers.duel import Duel, duel
 from captime.report.story import Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import Table, Versus, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
 from captime.utilities.durations import duration_text
 
 _RIVALS = 6
 _MOST_POINTS = 1500
+# How many can be chosen on a page, and how many instances of each pair go into it at most.
+_CONTENDERS = 12
+_KEPT = 1000
+_SHORTEST = 1e-9
 
 
 def rivals(story: Story) -> list[int]:
@@ -28,17 +34,27 @@ def rivals(story: Story) -> list[int]:
     return [config for config in dict.fromkeys(found) if config != story.leader][:_RIVALS]
 
 
+def contenders(story: Story, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Who can be chosen on a page: those who were asked for, and those who were run most often."""
+    runs = story.runs
+    n = np.zeros(len(story.names)) if runs is None else np.bincount(runs.config, minlength=len(story.names))
+    asked = [config for pair in pairs for config in pair]
+    often = [config for config in np.argsort(-n, kind="stable").tolist() if n[config] > 0]
+    return list(dict.fromkeys([*asked, *often]))[: max(_CONTENDERS, len(set(asked)))]
+
+
 def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> View | None:
-    """The recommended configuration against others, or any pairs."""
+    """The recommended configuration against others, or any pairs; and on a page any two of those that were run most."""
     wanted = [(story.leader, rival) for rival in rivals(story)] if pairs is None else list(pairs)
     fought = [each for each in (duel(story, *pair) for pair in wanted) if each is not None and len(each.position)]
     if not fought:
         return None
-    charts = [_chart(story, each) for each in fought]
+    charts = [_chart(story, each, _ends(each.seconds)) for each in fought]
     choices = [f"{printable(story.names[each.first])} against {printable(story.names[each.second])}" for each in fought]
+    everybody = _everybody(story, contenders(story, wanted), fought)
     rows = [
         (story.names[each.first], story.names[each.second], len(each.position), each.estimate, each.lower, each.upper)
-        for each in fought
+        for each in everybody
     ]
     caption = (
         "Every mark is an instance that both were run on, with the time each took; below the diagonal the vertical one "
@@ -48,33 +64,98 @@ def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> V
     )
     columns = ("configuration", "against", "common_instances", "difference", "lower", "upper")
     return View(
-        "duel", "Is it really better?", caption, charts, Table(columns, rows), choices, {"duels": as_numbers(fought)}
+        "duel",
+        "Is it really better?",
+        caption,
+        charts,
+        Table(columns, rows),
+        choices,
+        numbers={"duels": as_numbers(fought)},
+        versus=_versus(story, fought[0], everybody),
     )
 
 
-def _chart(story: Story, fought: Duel) -> Chart:
+def _everybody(story: Story, config: Sequence[int], fought: Sequence[Duel]) -> list[Duel]:
+    """All pairs of these that have met, those that were asked for first."""
+    known = {frozenset((each.first, each.second)): each for each in fought}
+    for pair in combinations(config, 2):
+        if frozenset(pair) not in known and (made := duel(story, *pair)) is not None and len(made.position):
+            known[frozenset(pair)] = made
+    return list(known.values())
+
+
+def _versus(story: Story, first: Duel, everybody: Sequence[Duel]) -> Versus:
+    config = list(dict.fromkeys(side for each in everybody for side in (each.first, each.second)))
+    place = {each: number for number, each in enumerate(config)}
+    ends = _ends(np.concatenate([each.seconds.ravel() for each in everybody]))
+    # An even choice from each pair: who has few instances in common with somebody keeps them.
+    position = np.unique(np.concatenate([each.position[:: _every(each, _KEPT)] for each in everybody]))
+    return Versus(
+        chart=_chart(story, first, ends, every_kind=True),
+        names=[story.names[each] for each in config],
+        first=place[first.first],
+        second=place[first.second],
+        data={
+            "names": [printable(story.names[each]) for each in config],
+            "ends": [math.log10(end) for end in ends],
+            "instances": [printable(story.instances.get(each, f"position {each}")) for each in position.tolist()],
+            "runs": [_runs_at(story, each, position) for each in config],
+            "kinds": KINDS,
+            "pairs": [
+                [place[each.first], place[each.second], *_rounded(each), len(each.position)] for each in everybody
+            ],
+        },
+    )
+
+
+def _runs_at(story: Story, config: int, position: IntArray) -> list[object]:
+    """Where in the list of instances, how many seconds, and what became of it; the places as steps, which are short."""
+    if story.runs is None:
+        return [[], [], ""]
+    own = story.runs.of(config)
+    _, here, at = np.intersect1d(own.position, position, assume_unique=True, return_indices=True)
+    seconds = [float(f"{each:.4g}") for each in np.maximum(own.seconds[here], _SHORTEST).tolist()]
+    return [np.diff(at, prepend=0).tolist(), seconds, "".join(map(str, own.kind[here].tolist()))]
+
+
+def _rounded(fought: Duel) -> tuple[float, float, float]:
+    """The interval, rounded outward, and the mean."""
+    return float(rounded_down(fought.lower, 3)), float(rounded_up(fought.upper, 3)), round(fought.estimate, 3)
+
+
+def _ends(seconds: FloatArray) -> tuple[float, float]:
+    positive = np.maximum(seconds, _SHORTEST)
+    return float(positive.min()) / 1.3, float(positive.max()) * 1.3
+
+
+def _every(fought: Duel, most: int) -> int:
+    """An even choice of many marks shows the same cloud."""
+    return max(1, -(-len(fought.position) // most))
+
+
+def _chart(story: Story, fought: Duel, ends: tuple[float, float], *, every_kind: bool = False) -> Chart:
     first, second = (printable(story.names[config]) for config in (fought.first, fought.second))
-    positive = np.maximum(fought.seconds, 1e-9)
-    low, high = float(positive.min()) / 1.3, float(positive.max()) * 1.3
-    marks: list[Mark] = [Line(np.array([low, high]), np.array([low, high]), "faint", "", dashed=True, width=1.0)]
+    positive = np.maximum(fought.seconds, _SHORTEST)
+    diagonal = np.array(ends)
+    marks: list[Mark] = [Line(diagonal, diagonal, "faint", "", dashed=True, width=1.0)]
     if fought.lower > 0.0:
         words = "the first is better, for certain"
     elif fought.upper < 0.0:
         words = "the second is better, for certain"
     else:
         words = "not decided"
-    # An even choice of many marks shows the same cloud.
-    every = max(1, -(-len(fought.position) // _MOST_POINTS))
     for label, color, shape, chosen in _kinds(fought):
-        places = np.flatnonzero(chosen)[::every]
-        if len(places):
+        places = np.flatnonzero(chosen)[:: _every(fought, _MOST_POINTS)]
+        if len(places) or every_kind:
             tips = [_tip(story, fought, place, (first, second)) for place in places.tolist()]
             marks.append(Points(positive[1, places], positive[0, places], color, label, shape, 2.8, tips))
-    ends = f"[{rounded_down(fought.lower, 3)}, {rounded_up(fought.upper, 3)}]"
+    lower, upper, mean = _rounded(fought)
+    n = len(fought.position)
+    thinned = ", an even choice of them shown" if _every(fought, _MOST_POINTS) > 1 else ""
     return Chart(
-        f"difference in {ends}, mean {fought.estimate:.3f}: {words}",
-        Axis(f"{second}, time", low, high, "time"),
-        Axis(f"{first}, time", low, high, "time"),
+        f"difference in [{lower:.3f}, {upper:.3f}], mean {mean:.3f}: {words}. {n:,} common instances{thinned}",
+        Axis(f"time of {second}", *ends, "time"),
+        Axis(f"time of {first}", *ends, "time"),
         marks,
         width=680.0,
         height=560.0,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from captime.report.story import Story
+from captime.report.views.dominance import dominance_view
 from captime.report.views.duel import duel_view
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.heat import heat_view
@@ -11,7 +12,7 @@ from captime.report.views.parameters import parallel_view, parameters_view
 from captime.report.views.runtimes import runtimes_view
 from captime.report.views.spending import captimes_view, spending_view
 from captime.report.views.view import View
-from captime.report.views.whatif import dominance_view, whatif_view
+from captime.report.views.whatif import whatif_view
 
 Maker = Callable[[Sequence[Story]], View | None]
 

@@ -116,7 +116,7 @@ def _spans(story: Story, scores: Scores, order: IntArray, *, across: bool) -> li
                 np.array(places, dtype=np.float64),
                 scores.lower[chosen],
                 scores.upper[chosen],
-                np.nan_to_num(scores.estimate[chosen], nan=0.5),
+                scores.estimate[chosen],
                 color,
                 label,
                 across=across,

@@ -27,6 +27,25 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Versus:
+    """Any two of several, chosen on the page: a chart of two of them, and what is needed to draw the others.
+
+    Attributes:
+        chart: The first two, on axes that suit all.
+        names: Who can be chosen.
+        first: Who is on the vertical axis, by place in `names`.
+        second: Who is on the horizontal one.
+        data: For the script of the page, as JSON knows it.
+    """
+
+    chart: Chart
+    names: Sequence[str]
+    first: int
+    second: int
+    data: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A figure.
 
@@ -36,8 +55,10 @@ class View:
         caption: How to read it, and how far it can be trusted.
         charts: One or more.
         table: The numbers; None if there are none to copy.
-        choices: Labels of the charts if only one of them is shown at a time.
+        choices: What there is to choose from, if not all charts are shown at a time.
+        chosen: To which of the choices each chart belongs; one after the other if left out.
         numbers: Everything behind the charts, for `--json`.
+        versus: What a page shows in place of the charts, if any two of several can be compared on it.
     """
 
     name: str
@@ -46,7 +67,16 @@ class View:
     charts: Sequence[Chart]
     table: Table | None = None
     choices: Sequence[str] = ()
+    chosen: Sequence[int] = ()
     numbers: Mapping[str, object] = field(default_factory=dict)
+    versus: Versus | None = None
+
+    def shown(self, choice: int = 0) -> list[Chart]:
+        """The charts that are shown together."""
+        if not self.choices:
+            return list(self.charts)
+        chosen = self.chosen or range(len(self.charts))
+        return [chart for chart, place in zip(self.charts, chosen, strict=True) if place == choice]
 
 
 def as_numbers(value: object) -> object:

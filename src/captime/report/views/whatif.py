@@ -1,41 +1,72 @@
 """And if my utility were different? Who would be best then, what would be lost, and what of that is certain."""
 
+import math
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 
-from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.report.charts.chart import Axis, Chart, Line, Mark, Spans, Strip
+from captime.arrays import IntArray
+from captime.report.charts.chart import Axis, Band, Chart, Line, Mark, Strip, Zone
 from captime.report.charts.scales import round_ticks
-from captime.report.numbers.whatif import ENOUGH, Dominance, Family, WhatIf, dominance, what_if
+from captime.report.numbers.whatif import ENOUGH, FIRST, LAST, Family, WhatIf, what_if
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
-from captime.report.words import printable, rounded_up
+from captime.report.words import printable
 from captime.utilities.durations import duration_text
 
 _LINES = 6
-_COMPARED = 12
+_ENOUGH_OVERLAP = 0.3
+# Where the two strips lie below the axis, and where the chart ends, as shares of its height above.
+_LIKELY, _SURELY, _FLOOR = (-0.125, -0.03), (-0.245, -0.15), -0.27
 
 
 def whatif_view(story: Story) -> View | None:
-    """Three families of utilities."""
+    """Families of utilities, on the times that people have and on those that were measured."""
     answers = what_if(story)
     if answers is None or len(story.names) < 2:
         return None
-    charts = [_chart(story, family) for family in answers.families]
+    colors = {config: f"c{place}" for place, config in enumerate(_shown(story, answers.families))}
+    charts = [_chart(story, answers, family, colors) for family in answers.families]
     caption = (
         "The same runs, other utilities; no new run is needed. Lines: estimated regret, how much worse than the best "
-        "each one would be. Coloured strip: who would be best, by estimate. Dashed: certified regret of the "
-        "recommended one, as far as it fits into the chart; it is not more than that for all these utilities, "
-        f"configurations and times at once, with probability at least {100 * (1 - story.delta):g} % (from the band "
-        f"around the whole distribution). Configurations with fewer than {ENOUGH} runs have no line."
+        f"each one would be; configurations with fewer than {ENOUGH} runs have none, and lines end where captimes hide "
+        "too much. Shaded, with a dashed edge: where the regret of the recommended one lies for certain, for all these "
+        f"utilities, configurations and times at once, with probability at least {100 * (1 - story.delta):g} % (from "
+        "the band around the whole distribution). Strips: who would be best, by estimate; and who is for certain, grey "
+        f"where more than one may be. No run was given more than {duration_text(answers.last)}; what happens behind "
+        "that is unknown, and shown as such."
     )
-    names = {"families": [_numbers(story, family) for family in answers.families]}
-    return View("whatif", "And if my utility were different?", caption, charts, _table(story, answers), numbers=names)
+    ends = [f"from {duration_text(first)} to {duration_text(last)}" for first, last in _ends(answers)]
+    labels = [f"times {ends[0]}", f"times that were measured, {ends[1]}"]
+    # Whoever measured milliseconds is shown these first.
+    first = 0 if _overlap(answers) >= _ENOUGH_OVERLAP else 1
+    return View(
+        "whatif",
+        "And if my utility were different?",
+        caption,
+        charts,
+        _table(story, answers),
+        choices=[labels[first], labels[1 - first]],
+        chosen=[int(family.fixed == bool(first)) for family in answers.families],
+        numbers={"families": [_numbers(story, family, list(colors)) for family in answers.families]},
+    )
 
 
-def _numbers(story: Story, family: Family) -> dict[str, object]:
-    shown = _shown(story, family)
+def _ends(answers: WhatIf) -> list[tuple[float, float]]:
+    return [(FIRST, LAST), (answers.first, answers.last)]
+
+
+def _overlap(answers: WhatIf) -> float:
+    """The share of the measured times, on the logarithmic axis, that lies where people have deadlines."""
+    low, high = max(FIRST, answers.first), min(LAST, answers.last)
+    return math.log(max(1.0, high / low)) / math.log(answers.last / answers.first)
+
+
+def _numbers(story: Story, family: Family, shown: Sequence[int]) -> dict[str, object]:
     return {
         "name": family.name,
+        "fixed": family.fixed,
         "utility": family.example,
         "parameter": as_numbers(family.parameter),
         "best": as_numbers(family.best(story.leader)),
@@ -52,65 +83,107 @@ def _numbers(story: Story, family: Family) -> dict[str, object]:
     }
 
 
-def _shown(story: Story, family: Family) -> list[int]:
-    """The recommended one, and those who are best somewhere, by how often; then the ranking."""
-    best = family.best(story.leader)
+def _shown(story: Story, families: Sequence[Family]) -> list[int]:
+    """The recommended one, and those who are best somewhere, by how often; then the ranking. One colour each."""
+    best = np.concatenate([family.best(story.leader) for family in families])
     often = np.bincount(best[best >= 0], minlength=len(story.names))
     order = [config for config in np.argsort(-often, kind="stable").tolist() if often[config] > 0]
-    known = [config for config in story.ranking().tolist() if not np.isnan(family.estimate[config]).all()]
+    blank = np.all([np.isnan(family.estimate).all(axis=1) for family in families], axis=0)
+    known = [config for config in story.ranking().tolist() if not blank[config]]
     return list(dict.fromkeys([story.leader, *order, *known]))[:_LINES]
 
 
-def _chart(story: Story, family: Family) -> Chart:
-    shown, regret, best = _shown(story, family), family.regret(), family.best(story.leader)
-    certain = family.certified_regret(story.leader)
-    # Estimates decide how much is shown; a certified regret that leaves the chart says too little to be drawn.
+def _chart(story: Story, answers: WhatIf, family: Family, colors: dict[int, str]) -> Chart:
+    regret, certain = family.regret(story.leader), family.certified_regret(story.leader)
+    shown = list(colors)
+    # Estimates decide how much is shown; a certified regret that leaves the chart says little but that.
     top = min(1.0, max(2.5 * float(np.nanmax(regret[shown], initial=0.02)), 1.3 * float(certain.min())))
-    certain = np.where(certain <= top, certain, np.nan)
-    colors = {config: f"c{place}" for place, config in enumerate(shown)}
-    marks: list[Mark] = [_strip(story, family, best, colors, top)]
-    for config in reversed(shown):
+    name = printable(story.names[story.leader])
+    marks: list[Mark] = [*_zones(answers, family)]
+    high = np.minimum(certain, top)
+    marks.append(
+        Band(family.parameter, np.zeros(len(high)), high, colors[story.leader], f"certain, {name}", light=True)
+    )
+    edge = np.where(certain <= top, certain, np.nan)
+    marks.append(Line(family.parameter, edge, colors[story.leader], "", dashed=True, width=1.4))
+    for config in shown:
         tip = printable(story.names[config])
-        width = 2.4 if config == story.leader else 1.5
-        marks.append(Line(family.parameter, regret[config], colors[config], tip, width=width, tip=tip))
-    label = f"certified, {printable(story.names[story.leader])}"
-    marks.append(Line(family.parameter, certain, colors[story.leader], label, dashed=True, width=1.6))
-    if family.name != "parc":
-        axis = Axis(f"{family.words} (logarithmic)", family.parameter[0], family.parameter[-1], "time")
-    else:
-        axis = Axis(f"{family.words} (logarithmic)", family.parameter[0], family.parameter[-1], "log")
+        if not np.isnan(regret[config]).all():
+            width = 2.4 if config == story.leader else 1.5
+            marks.append(Line(family.parameter, regret[config], colors[config], tip, width=width, tip=tip))
+    marks += _strips(story, family, colors, top)
+    scale: Literal["log", "time"] = "log" if family.name == "parc" else "time"
+    ticks = [
+        (top * sum(_LIKELY) / 2.0, "likely best"),
+        (top * sum(_SURELY) / 2.0, "surely best"),
+        *round_ticks(0.0, top, 6),
+    ]
     return Chart(
-        f"{family.name}: utilities {family.example.format('…')}",
-        axis,
-        Axis("regret", -0.16 * top, top, ticks=round_ticks(0.0, top, 6)),
+        f"{_TITLES[family.name]}: {family.example.format('…')}",
+        Axis(f"{family.words} (logarithmic)", family.parameter[0], family.parameter[-1], scale),
+        Axis("regret", _FLOOR * top, top, ticks=ticks),
         marks,
-        height=340.0,
+        height=360.0,
         name=f"whatif-{family.name}",
     )
 
 
-def _strip(story: Story, family: Family, best: IntArray, colors: dict[int, str], top: float) -> Strip:
-    """Neighbouring members of the family with the same best configuration are one stretch."""
+_TITLES = {
+    "deadline": "a deadline",
+    "log-laplace": "worth that falls around some time",
+    "par10": "the PAR10 score with some limit",
+    "parc": "the PAR score with some penalty",
+}
+
+
+def _zones(answers: WhatIf, family: Family) -> list[Zone]:
+    """Where the chart goes beyond what was measured."""
+    if not family.fixed:
+        return []
+    zones = []
+    if answers.first > FIRST:
+        zones.append(Zone(FIRST, min(answers.first, LAST), "hardly any answer comes so soon"))
+    if answers.last < LAST:
+        zones.append(Zone(max(answers.last, FIRST), LAST, "no run was given so long"))
+    return zones
+
+
+def _strips(story: Story, family: Family, colors: dict[int, str], top: float) -> list[Mark]:
+    """Who is best where: by estimate, and for certain."""
+    best, possible = family.best(story.leader), family.possible()
+    alone = np.where(possible.sum(axis=0) == 1, possible.argmax(axis=0), -2)
+    return [
+        _strip(story, family, best, colors, (_LIKELY[0] * top, _LIKELY[1] * top)),
+        _strip(story, family, alone, colors, (_SURELY[0] * top, _SURELY[1] * top)),
+    ]
+
+
+def _strip(story: Story, family: Family, best: IntArray, colors: dict[int, str], ends: tuple[float, float]) -> Strip:
+    """Neighbouring members of the family with the same best configuration are one stretch; -1 has no colour."""
     edges = np.flatnonzero(np.diff(best, prepend=best[0] - 1, append=best[-1] - 1))
     log = np.log(family.parameter)
     middle = np.exp(np.concatenate((log[:1], (log[1:] + log[:-1]) / 2.0, log[-1:])))
     stretches = [(first, last) for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
-    stretches = [each for each in stretches if best[each[0]] >= 0]
+    stretches = [each for each in stretches if best[each[0]] != -1]
     possible = family.possible().sum(axis=0)
-    tips = [
-        f"{printable(story.names[int(best[first])])} best by estimate for {family.words} from "
-        f"{_amount(family, middle[first])} to {_amount(family, middle[last])}\n"
-        f"{int(possible[first:last].min()):,} or more configurations cannot be excluded for certain"
-        for first, last in stretches
-    ]
+    tips = []
+    for first, last in stretches:
+        least = int(possible[first:last].min())
+        who = "nobody for certain" if best[first] < 0 else printable(story.names[int(best[first])])
+        where = f"{family.words} from {_amount(family, middle[first])} to {_amount(family, middle[last])}"
+        left = f"{least:,} or more configurations may be" if least > 1 else "all others are excluded for certain"
+        tips.append(f"{who} best for {where}\n{left}")
     return Strip(
         np.array([middle[first] for first, _ in stretches]),
         np.array([middle[last] for _, last in stretches]),
-        [colors.get(int(best[first]), "faint") for first, _ in stretches],
-        -0.14 * top,
-        -0.03 * top,
+        [_color(colors, int(best[first])) for first, _ in stretches],
+        *ends,
         tips=tips,
     )
+
+
+def _color(colors: dict[int, str], config: int) -> str:
+    return "open" if config < 0 else colors.get(config, "faint")
 
 
 def _amount(family: Family, value: float) -> str:
@@ -121,7 +194,7 @@ def _table(story: Story, answers: WhatIf) -> Table:
     """Nine members of each family: who is best, what the recommended one loses, and what of that is certain."""
     rows = []
     for family in answers.families:
-        best, regret = family.best(story.leader), family.regret()[story.leader]
+        best, regret = family.best(story.leader), family.regret(story.leader)[story.leader]
         certain, possible = family.certified_regret(story.leader), family.possible().sum(axis=0)
         for place in np.linspace(0, len(family.parameter) - 1, 9).astype(int).tolist():
             number = float(family.parameter[place])
@@ -135,75 +208,3 @@ def _table(story: Story, answers: WhatIf) -> Table:
                 )
             )
     return Table(("utility", "best_by_estimate", "regret_of_recommended", "certified_regret", "not_excluded"), rows)
-
-
-def dominance_view(story: Story) -> View | None:
-    """Losses over all utilities there are, pair by pair."""
-    answers = what_if(story)
-    if answers is None or len(story.names) < 2:
-        return None
-    known = answers.distributions
-    ranked = [config for config in story.ranking().tolist() if not np.isnan(known.estimate[config]).all()]
-    found = dominance(known, ranked[:_COMPARED])
-    if len(found.config) < 2:
-        return None
-    names = [story.names[config] for config in found.config.tolist()]
-    beaten = found.dominates()
-    rows = [
-        (
-            names[row],
-            names[column],
-            float(found.loss[row, column]),
-            float(found.certified[row, column]),
-            "yes" if beaten[row, column] else "no",
-        )
-        for row in range(len(names))
-        for column in range(len(names))
-        if row != column
-    ]
-    columns = ("instead_of_second", "second", "largest_loss", "certified_largest_loss", "dominates_by_estimate")
-    return View(
-        "dominance",
-        "Does it depend on the utility at all?",
-        _dominance_caption(story, found, beaten[0]),
-        [_dominance_chart(story, found)],
-        Table((columns[0].replace("_of_second", ""), *columns[1:]), rows),
-        numbers={"dominance": as_numbers(found)},
-    )
-
-
-def _dominance_caption(story: Story, found: Dominance, beaten: BoolArray) -> str:
-    leader = printable(story.names[int(found.config[0])])
-    count = int(beaten[1:].sum())
-    worst = float(found.certified[0, 1:].max())
-    return (
-        f"The largest loss, over every utility there is, from taking {leader} instead of another: the most by which "
-        "the other one's runtime distribution is ever ahead. 0 means that it is at least as good for everybody "
-        f"(first-order dominance): by estimate that is so against {count} of {len(found.config) - 1} shown. "
-        f"Certified for all utilities at once, with probability at least {100 * (1 - story.delta):g} %: whatever the "
-        f"utility, taking {leader} loses at most {rounded_up(worst, 3)} against any of them."
-    )
-
-
-def _dominance_chart(story: Story, found: Dominance) -> Chart:
-    rivals = np.arange(1, len(found.config))
-    at: FloatArray = np.arange(len(rivals), dtype=np.float64)
-    certain, estimate = found.certified[0, rivals], found.loss[0, rivals]
-    tips = [
-        f"{printable(story.names[int(found.config[rival])])}\n"
-        f"largest loss about {found.loss[0, rival]:.3f}, for certain at most {_up(found, rival)}"
-        for rival in rivals.tolist()
-    ]
-    ticks = [(float(place), printable(story.names[int(found.config[place + 1])])) for place in range(len(rivals))]
-    return Chart(
-        "largest loss over all utilities",
-        Axis("largest loss over all utilities, estimate (dot) and certified (end of the line)", 0.0, 1.0),
-        Axis("", len(rivals) - 0.4, -0.6, ticks=ticks),
-        [Spans(at, np.zeros(len(rivals)), certain, estimate, "c0", tips=tips)],
-        height=84.0 + 20.0 * len(rivals),
-        name="dominance",
-    )
-
-
-def _up(found: Dominance, rival: int) -> str:
-    return rounded_up(float(found.certified[0, rival]), 3)
