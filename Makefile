@@ -34,8 +34,9 @@ check: $(VENV)/stamp  ## lint, types and import contracts
 unit: $(VENV)/stamp  ## the tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
 
-coverage: $(VENV)/stamp  ## the statistical suites at full size
-	$(BIN)/pytest -n $(WORKERS) -q -m slow
+coverage: $(VENV)/stamp  ## the statistical suites at full size, and the error rates they observed
+	$(BIN)/pytest -n $(WORKERS) -q -m slow -o junit_family=xunit1 --junitxml=bench-out/rates.xml
+	$(BIN)/python tests/coverage_rates.py bench-out/rates.xml
 
 fault: $(VENV)/stamp  ## fault injection at full size: kills, hostile programs, damaged ledgers (about an hour)
 	$(BIN)/pytest -n $(WORKERS) -q -m fault

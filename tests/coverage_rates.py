@@ -1,6 +1,6 @@
 """The table of observed error rates of the statistical suites, from what they recorded.
 
-Usage: pytest -m slow tests/coverage/test_race_covers.py tests/coverage/test_parallel_cover.py -o junit_family=xunit1
+Part of `make coverage`. By hand: pytest -m slow tests/coverage/test_race_covers.py -o junit_family=xunit1
 --junitxml=rates.xml, then: python tests/coverage_rates.py rates.xml
 """
 
