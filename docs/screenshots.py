@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,15 +23,23 @@ import numpy as np
 
 TESTS = Path(__file__).parents[1] / "tests"
 WIDTH, HEIGHT = 1120, 760
+_SLOTS = 4
+_MIDWAY = 0.1
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 
 
-def demo_ledger(folder: Path) -> Path:
-    """Forty configurations of a solver that does not exist, on runtimes that a generator made."""
+def demo_ledger(folder: Path, midway: Callable[[Path], None]) -> Path:
+    """Forty configurations of a solver that does not exist, on runtimes that a generator made.
+
+    Args:
+        folder: Where the ledger is made.
+        midway: Called once with the ledger, while the campaign is under way.
+    """
     sys.path.insert(0, str(TESTS))
     from campaign_stand_ins import question_on, virtual_slots  # noqa: PLC0415 (found on the path just added)
     from captime.campaign import Manner, run_campaign  # noqa: PLC0415
-    from captime.ledger import ConfigRow  # noqa: PLC0415
+    from captime.ledger import ConfigRow, LedgerReader  # noqa: PLC0415
+    from captime.ledger.slots import Seat, SlotBoard  # noqa: PLC0415
     from captime.sources import RuntimeTable  # noqa: PLC0415
     from captime.sources.synthetic import synthetic_table  # noqa: PLC0415
     from captime.utilities import parse_utility  # noqa: PLC0415
@@ -57,7 +65,21 @@ def demo_ledger(folder: Path) -> Path:
     identity = {"utility": str(utility), "delta": 0.1, "seed": 0, "clock": "cpu", "procedure": "race", "options": {}}
     question = replace(question_on(table, epsilon=0.05), configs=configs, utility=utility, identity=identity)
     path = folder / "solver.ledger"
-    run_campaign(question, path, Manner(jobs=4), make_executor=virtual_slots(table, 4))
+    called = False
+
+    def look(procedure: Any, evidence: Any, executor: Any) -> None:  # noqa: ARG001 (as observers are called)
+        nonlocal called
+        if not called and procedure.certificate().epsilon <= _MIDWAY and len(executor.watch()) == _SLOTS - 1:
+            called = True
+            with LedgerReader(path) as reader, SlotBoard(path, reader.campaign_id) as board:
+                # Virtual slots have no numbers: each run gets one here.
+                for slot, (request, seconds) in enumerate(executor.watch()):
+                    board.running(Seat(slot, "here"), request, seconds)
+                # One of them has just ended; its successor is about to be chosen.
+                board.idle(Seat(_SLOTS - 1, "here"))
+                midway(path)
+
+    run_campaign(question, path, Manner(jobs=_SLOTS), make_executor=virtual_slots(table, _SLOTS), observer=look)
     return path
 
 
@@ -88,23 +110,28 @@ def main() -> None:
 
     chromium = os.environ.get("CAPTIME_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as made, sync_playwright() as driver:
-        ledger = wishes.ledger or demo_ledger(Path(made))
+        browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+
+        def watched(path: Path) -> None:
+            with dashboard(path) as address:
+                page.goto(address)
+                page.wait_for_selector("#intervals svg", timeout=60_000)
+                shoot(page, wishes.folder / "dashboard.png")
+
+        ledger = wishes.ledger or demo_ledger(Path(made), watched)
+        if wishes.ledger:
+            watched(ledger)
         report = Path(made) / "report.html"
         subprocess.run(  # noqa: S603 (our own command)
             [sys.executable, "-m", "captime", "report", str(ledger), "-o", str(report)],
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(report.as_uri())
         shoot(page, wishes.folder / "report.png")
         page.goto(f"{report.as_uri()}#runtimes")
         shoot(page, wishes.folder / "report-runtimes.png")
-        with dashboard(ledger) as address:
-            page.goto(address)
-            page.wait_for_selector("#intervals svg", timeout=60_000)
-            shoot(page, wishes.folder / "dashboard.png")
         browser.close()
 
 

@@ -137,9 +137,13 @@ def test_slots_are_named_as_shortly_as_possible() -> None:
     one = [Seated(Seat(slot, "here")) for slot in range(2)]
     assert slot_names(one) == ["slot 0", "slot 1"]
     two = [*one, Seated(Seat(0, "there", "tcp://10.0.0.2:4000"))]
-    assert slot_names(two) == ["here slot 0", "here slot 1", "there slot 0"]
+    assert slot_names(two) == ["slot 0 on here", "slot 1 on here", "slot 0 on there"]
     twice = [*two, Seated(Seat(0, "there", "tcp://10.0.0.2:4001"))]
-    assert slot_names(twice)[2:] == ["there 4000 slot 0", "there 4001 slot 0"]
+    assert slot_names(twice)[2:] == ["slot 0 on there:4000", "slot 0 on there:4001"]
+    far = [Seated(Seat(0, "a.one.example")), Seated(Seat(0, "b.one.example"))]
+    assert slot_names(far) == ["slot 0 on a", "slot 0 on b"]
+    alike = [Seated(Seat(0, "a.one.example")), Seated(Seat(0, "a.two.example"))]
+    assert slot_names(alike) == ["slot 0 on a.one.example", "slot 0 on a.two.example"]
 
 
 # ---------------------------------------------------------------------- executors

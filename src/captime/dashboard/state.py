@@ -85,7 +85,7 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
     if held is not None:
         certificate = held.certificate
         asked = f", goal {goal:g}" if goal > 0.0 else ""
-        tiles.append(("epsilon", f"{rounded_up(certificate.epsilon)}{asked}"))
+        tiles.append((f"epsilon{asked}", rounded_up(certificate.epsilon)))
         if certificate.gamma is not None:
             tiles.append(("gamma", rounded_up(certificate.gamma, 3)))
         tiles.append(
@@ -95,7 +95,7 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
             )
         )
         tiles.append(("candidates left", f"{held.candidates:,} of {certificate.n_configs:,}"))
-    tiles += [("runs", f"{runs:,}"), ("cost", cpu_time(cost))]
+    tiles += [("runs", f"{runs:,}"), ("CPU time", cpu_time(cost).removesuffix(" of CPU time"))]
     left = _pace(window, goal)
     return [*tiles, ("time left", left)] if left else tiles
 

@@ -126,7 +126,11 @@ def quality(story: Story) -> list[tuple[str, str]]:
     if runs is None:
         return []
     kinds = np.bincount(runs.kind, minlength=len(KINDS)).tolist()
-    told = ", ".join(f"{count:,} {kind}" for count, kind in zip(kinds, KINDS, strict=True) if count)
+    told = ", ".join(
+        f"{count:,} {kind if count == 1 else kind.replace('its', 'their')}"
+        for count, kind in zip(kinds, KINDS, strict=True)
+        if count
+    )
     lines = [("runs", told or "none")]
     verdicts, counts = np.unique(runs.verdict[runs.kind != OPEN], return_counts=True)
     words = [

@@ -11,11 +11,16 @@ def slot_names(seats: Sequence[Seated]) -> list[str]:
     workers: dict[str, set[str]] = {}
     for each in seats:
         workers.setdefault(each.seat.host, set()).add(each.seat.worker)
+    # The first part of a machine's name is enough if no two share it.
+    short = {host: host.partition(".")[0] for host in workers}
+    if len(set(short.values())) < len(short):
+        short = {host: host for host in workers}
     told = []
     for seat in [each.seat for each in seats]:
         port = seat.worker.rpartition(":")[2] if len(workers[seat.host]) > 1 else ""
-        host = seat.host if len(workers) > 1 or port else ""
-        told.append(" ".join(filter(None, (host, port, f"slot {seat.slot}"))))
+        host = short[seat.host] if len(workers) > 1 or port else ""
+        place = ":".join(filter(None, (host, port)))
+        told.append(f"slot {seat.slot}" + (f" on {place}" if place else ""))
     return told
 
 

@@ -55,7 +55,9 @@
     box.setAttribute("role", "listitem");
     const first = made("div", undefined, "line");
     box.appendChild(first);
-    if (run.slot) first.appendChild(made("span", run.slot, "where"));
+    const where = made("span", run.slot, "where");
+    where.title = run.slot;
+    first.appendChild(where);
     if (run.config === undefined) { first.appendChild(made("span", "idle", "age")); return box; }
     const age = made("span", "", "age");
     first.appendChild(age);
@@ -106,8 +108,11 @@
     }));
     byId("warnings").hidden = state.warnings.length === 0;
     byId("warnings").replaceChildren.apply(byId("warnings"), state.warnings.map(function (words) { return made("li", words); }));
-    state.recent.forEach(function (run) { run.more = [run.words, run.answer, run.where, run.flags.join(" ")].filter(Boolean).join(" · "); });
-    table("recent", [["configuration", "config"], ["instance", "instance"], ["verdict", "verdict"], ["time", "time"], ["captime", "captime"], ["", "more"]], state.recent, "none yet");
+    state.recent.forEach(function (run) {
+      run.took = run.verdict === "capped" ? run.time : run.time + " of " + run.captime;
+      run.more = [run.words, run.answer, run.where, run.flags.join(" ")].filter(Boolean).join(" · ");
+    });
+    table("recent", [["configuration", "config"], ["instance", "instance"], ["verdict", "verdict"], ["time", "took"], ["", "more"]], state.recent, "none yet");
     table("log", [["UTC", "at"], ["what", "kind"], ["", "words"]], state.log, "nothing yet");
   }
   function sign(words, kind) {

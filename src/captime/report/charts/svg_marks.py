@@ -116,9 +116,15 @@ def _(mark: Strip, frame: Frame) -> Node:
 def _(mark: Zone, frame: Frame) -> Node:
     left, right = max(frame.left, frame.x.one(mark.start)), min(frame.right, frame.x.one(mark.end))
     box = element(
-        "rect", class_="zone", x=left, y=frame.top, width=max(0.0, right - left), height=frame.bottom - frame.top
+        "rect",
+        class_="zone",
+        x=left,
+        y=frame.top,
+        width=max(0.0, right - left),
+        height=frame.bottom - frame.top,
+        data_tip=mark.text or None,
     )
-    # Words that do not fit stay away; the caption has them too.
+    # Words that do not fit appear under the pointer only.
     fits = right - left >= text_width(mark.text) + 8.0
     told = [words(mark.text, (left + right) / 2.0, frame.top + 14.0, "middle", "note")] if fits else []
     return element("g", box, *told)

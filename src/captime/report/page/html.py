@@ -83,7 +83,7 @@ def _certificate(story: Story) -> Node:
             *([] if held.gamma is None else [_tile("gamma", rounded_up(held.gamma, 3))]),
             _tile("expected utility", f"{rounded_down(held.utility_low, 3)} to {rounded_up(held.utility_high, 3)}"),
             _tile("candidates left", f"{account.left:,} of {held.n_configs:,}"),
-            _tile("cost", account.cost.split(",")[0]),
+            _tile("CPU time", account.cost.split(",")[0].removesuffix(" of CPU time")),
             class_="tiles",
         )
     )

@@ -102,7 +102,7 @@ def _chart(story: Story, answers: WhatIf, family: Family, colors: dict[int, str]
     marks: list[Mark] = [*_zones(answers, family)]
     high = np.minimum(certain, top)
     marks.append(
-        Band(family.parameter, np.zeros(len(high)), high, colors[story.leader], f"certain, {name}", light=True)
+        Band(family.parameter, np.zeros(len(high)), high, colors[story.leader], f"{name}, for certain", light=True)
     )
     edge = np.where(certain <= top, certain, np.nan)
     marks.append(Line(family.parameter, edge, colors[story.leader], "", dashed=True, width=1.4))
