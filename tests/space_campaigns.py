@@ -1,4 +1,4 @@
-"""Campaigns on a small space, with virtual slots: rows of a table stand for whatever is drawn, proposed or named."""
+"""Campaigns that grow, on a list and on a small space, with virtual slots: rows of a table stand for configurations."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -6,10 +6,32 @@ from pathlib import Path
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime.campaign import CampaignResult, Manner, Question, run_campaign
 from captime.ledger.rows import ConfigRow
-from captime.scenario.pools import as_begun, listed_of
+from captime.scenario.pools import as_begun, canonical, listed_of
 from captime.spaces import Proposer, Space, read_space_section
 
-WIDE = small_table(150, 4000)
+TABLE = small_table(8)
+WIDE = small_table(90, 3000)
+
+
+def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object) -> Question:
+    """Which of the first n rows is best, asked of a campaign that was begun with fewer?"""
+    base = question_on(TABLE, **more)  # type: ignore[arg-type] # whatever a test wants to say
+    rows = [replace(base.configs[index], settings={"settings": {}}) for index in order or range(n)]
+    described = [{"name": row.name} for row in rows]
+    identity = {
+        **base.identity,
+        "procedure": base.procedure,
+        "options": dict(base.options),
+        "configurations": {"list": described},
+        "instances": {"sampling": "given", "list": []},
+    }
+    return replace(base, configs=rows[:begun], newcomers=tuple(rows[begun:]), identity=identity)
+
+
+def go(question: Question, path: Path, order: str, **more: object) -> CampaignResult:
+    """On with it, or begin."""
+    manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
+    return run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2), **more)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -28,21 +50,21 @@ class Section:
 
 def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: object) -> Question:
     """Rows of the wide table stand for whatever is drawn, proposed or named."""
-    full = Proposer(Section(favourites).space(), 3, model=model)
+    full = Proposer(Section(favourites).space(), 0, model=model)
     proposer = as_begun(full, begun + 1)
     listed = listed_of(full)
     rows = [
         ConfigRow(index, each.name, {"settings": dict(each.settings)}, each.origin)  # type: ignore[arg-type] # one of them
         for index, each in enumerate(listed)
     ]
-    options = {"gamma": 0.3, **more.pop("options", {})}  # type: ignore[dict-item] # a dict
-    base = question_on(WIDE, procedure="pool", options=options, proposer=proposer, **{"epsilon": 0.25, **more})  # type: ignore[arg-type]
+    options = {"gamma": 0.5, **more.pop("options", {})}  # type: ignore[dict-item] # a dict
+    base = question_on(WIDE, procedure="pool", options=options, proposer=proposer, **{"epsilon": 0.3, **more})  # type: ignore[arg-type]
     identity = {
         **base.identity,
         "procedure": "pool",
         "options": options,
         "configurations": {"list": [each.describe() for each in listed]},
-        "space": {"favourites": favourites},
+        "space": canonical(full),
         "instances": {"sampling": "given", "list": []},
     }
     return replace(base, configs=rows[: begun + 1], newcomers=tuple(rows[begun + 1 :]), identity=identity)

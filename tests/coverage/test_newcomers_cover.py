@@ -24,7 +24,7 @@ from captime.procedures.race import Race
 from captime.procedures.race_late import Latecomers
 from captime.procedures.race_terms import SHARES as RACE_SHARES
 from captime.targets import Targets
-from pool_harness import LUCKY_FEW, SHARE, STAIRS, UTILITY, Campaigns, WatchedPool
+from pool_harness import LUCKY_FEW, SHARE, STAIRS, TWINS, UTILITY, Campaigns, WatchedPool
 from race_harness import limit_for, log_evidence
 from runtime_laws import NEVER, in_order, table_of
 
@@ -110,7 +110,7 @@ def test_upper_bounds_of_many_newcomers_hold_and_a_full_share_for_each_is_caught
     assert ever_wrong(of_race, repetitions, 1) <= limit_for(repetitions, late.LATE_UPPER * late.reserve(8) * delta)
     assert ever_wrong(of_pool, repetitions, 2) <= limit_for(repetitions, UPPER * delta)
     full = np.full(count, -math.log(UPPER * delta))
-    assert ever_wrong(full, repetitions, 1) > limit_for(repetitions, delta)
+    assert ever_wrong(full, repetitions, 1) > limit_for(repetitions, UPPER * delta)
 
 
 # ---------------------------------------------------------------------------- whole races
@@ -190,10 +190,12 @@ class MeddledPool(WatchedPool):
     """Somebody adds, now and then, what would have done well in all that was run so far."""
 
     most = 5
+    patience = 8
 
     def ask(self, slots: int) -> Targets:
         """What the pool asks, after the meddling."""
-        if self.rounds > 4 and len(self.terms.late) < self.most and self.rounds % 7 == 0:
+        enough = self._frontier() > self.patience and self.rounds % 7 == 0
+        if self.rounds and enough and len(self.terms.late) < self.most:
             seen, rng = self._frontier(), np.random.default_rng(self.rounds + self.problem.seed)
             config = self.newcomers(1, seen)
             self.truth[config] = BAD
@@ -205,6 +207,8 @@ class MeddledPool(WatchedPool):
 class FavouritesAtTheFront(MeddledPool):
     """Planted: who is added later is judged on positions that were run before."""
 
+    patience = 40
+
     def _next(self, config: int, least: int) -> int:
         if self._ordered[config] == 0 and config in self.terms.late:
             return max(least, self._pilot)
@@ -214,6 +218,7 @@ class FavouritesAtTheFront(MeddledPool):
 POOLS = {
     "lucky few": Campaigns(LUCKY_FEW, 0.1, kind=MeddledPool, terms=PoolTerms(1, limit=200), listed=(0.4,)),
     "stairs": Campaigns(STAIRS, 0.2, kind=MeddledPool, terms=PoolTerms(limit=200)),
+    "twins": Campaigns(TWINS, 0.2, epsilon=0.2, gamma=0.6, kind=MeddledPool, terms=PoolTerms(limit=200)),
 }
 
 
@@ -228,9 +233,10 @@ def test_a_pool_that_is_meddled_with_is_wrong_no_more_often_than_delta_allows(na
 
 def test_favourites_judged_on_the_past_are_caught() -> None:
     """The same pool, but they begin at the front."""
-    planted = Campaigns(LUCKY_FEW, 0.2, kind=FavouritesAtTheFront, terms=PoolTerms(1, limit=200), listed=(0.4,))
+    planted = Campaigns(TWINS, 0.2, epsilon=0.2, gamma=0.6, kind=FavouritesAtTheFront, terms=PoolTerms(limit=200))
     wrong = planted.fail(20, seed=17)
     assert wrong["certificate"].sum() > limit_for(20, 0.2)
+    assert wrong["lower"].sum() > limit_for(20, SHARE["lower"] * 0.2)
 
 
 # ---------------------------------------------------------------------------- what a model may have learnt elsewhere

@@ -151,7 +151,7 @@ def test_another_target_teaches_nothing(folder: Path) -> None:
     other = replace(now, identity={**now.identity, "target": {"command": ["another"]}})
     with pytest.raises(ScenarioDiffers, match="another target"):
         learn_from([old], other)
-    for question in (replace(now, proposer=None), replace(now, proposer=Proposer(Section().space(), 3, model=False))):
+    for question in (replace(now, proposer=None), replace(now, proposer=Proposer(Section().space(), 0, model=False))):
         with pytest.raises(ScenarioError, match="model"):
             learn_from([old], question)
     assert learn_from([], now) is None

@@ -275,9 +275,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         heard.lower += zip(config.tolist(), log_inverse.tolist(), strict=True)
         return lower(self, config, log_inverse)
 
-    def hear_duel(self: Duels, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: float) -> FloatArray:
+    def hear_duel(
+        self: Duels, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: FloatArray
+    ) -> FloatArray:
         assert leader not in challengers
-        heard.duels.append((leader, log_inverse))
+        heard.duels += [(leader, level) for level in log_inverse.tolist()]
         return margins(self, board, leader, challengers, log_inverse)
 
     monkeypatch.setattr(Scoreboard, "upper", hear_upper)

@@ -10,6 +10,7 @@ from captime.ledger.encoding import certified_of
 from captime.ledger.schema import CERTIFICATE
 from captime.skeptic.books import Books
 from captime.skeptic.fixed import FixedCheck
+from captime.skeptic.pool import PoolCheck
 from captime.skeptic.question import Question, read_question
 from captime.skeptic.race import RaceCheck
 
@@ -89,6 +90,10 @@ def _checked(books: Books, question: Question, certified: Certified) -> tuple[li
         check = RaceCheck(books, question, certified.certificate)
         check.check()
         return check.account, ""
+    if question.procedure == "pool":
+        pool = PoolCheck(books, question, certified.certificate)
+        pool.check()
+        return pool.account, ""
     if question.procedure in _FIXED:
         fixed = FixedCheck(books, question, certified.certificate)
         fixed.check()

@@ -13,8 +13,8 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import LedgerDamaged
 from captime.ledger.chain import Row
-from captime.ledger.encoding import note_of, targets_of
-from captime.ledger.rows import Noted
+from captime.ledger.encoding import config_of, note_of, targets_of
+from captime.ledger.rows import ConfigRow, Noted
 from captime.ledger.schema import ASK, CONFIG, LOOK, NOTE, OUTCOME, SAMPLE, START, Table
 
 _FINAL = {"completed", "failed", "abandoned"}
@@ -82,6 +82,7 @@ class Books:
 
     Attributes:
         n_configs: Configurations registered.
+        configs: The same, as they were registered, each with the number of its row.
         runs: By configuration and position.
         ordered: By configuration: how many positions it was told to run, in which row, skipping those below which.
         notes: What was noted.
@@ -95,6 +96,7 @@ class Books:
     """
 
     n_configs: int = 0
+    configs: list[tuple[int, ConfigRow]] = field(default_factory=list)
     runs: list[dict[int, Run]] = field(default_factory=list)
     ordered: list[list[tuple[int, int, int]]] = field(default_factory=list)
     notes: list[Noted] = field(default_factory=list)
@@ -121,8 +123,15 @@ class Books:
             self.notes.append(note_of(row))
         elif table is CONFIG:
             self.n_configs += 1
+            self.configs.append((row[0], config_of(row)))
             self.runs.append({})
             self.ordered.append([])
+
+    @property
+    def n_first(self) -> int:
+        """How many were registered before somebody was added; all, if nobody was."""
+        added = next((note.sequence for note in self.notes if note.kind == "configurations"), None)
+        return self.n_configs if added is None else sum(row < added for row, _ in self.configs)
 
     def _asked(self, row: Row) -> None:
         targets = targets_of(row)

@@ -23,6 +23,8 @@ class Question:
         captime_first: The first captime, where captimes rise.
         ceiling: No run gets more seconds than this.
         goal: The epsilon that was asked for at first; None if it is not on record.
+        space: The parameter space, as under `[space]`; None if configurations are listed.
+        n_listed: How many configurations were listed at first; None if it is not on record.
     """
 
     utility: Utility
@@ -33,6 +35,8 @@ class Question:
     captime_first: float = 1.0
     ceiling: float = math.inf
     goal: float | None = None
+    space: Mapping[str, Any] | None = None
+    n_listed: int | None = None
 
 
 def read_question(scenario: Mapping[str, Any]) -> Question | str:
@@ -56,7 +60,14 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
         float(scenario.get("captime_first", 1.0)),
         _number(scenario, "target", "ceiling") or math.inf,
         _number(scenario, "goal"),
+        scenario.get("space"),
+        _length(scenario.get("configurations")),
     )
+
+
+def _length(section: Any) -> int | None:
+    listed = section.get("list") if isinstance(section, Mapping) else None
+    return len(listed) if isinstance(listed, list) else None
 
 
 def _number(scenario: Any, *names: str) -> float | None:

@@ -14,11 +14,14 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
-from captime.skeptic.books import Books, Story, story_of
+from captime.skeptic import late as late_shares
+from captime.skeptic.books import Books, story_of
 from captime.skeptic.directed import Bets, above
+from captime.skeptic.late import Late, first_of, read_late
 from captime.skeptic.lottery import Lottery
 from captime.skeptic.pilot import Pilot, read_pilot
 from captime.skeptic.question import Question
+from captime.skeptic.scores import Ends, Scores
 
 # Shares of delta, docs/random-captimes.md step 8. They sum to 1.
 UPPER, PAIRED, LOWER, SHOWN, SCOUT = (Fraction(share, 100) for share in (41, 41, 10, 4, 4))
@@ -27,26 +30,6 @@ _MEANS, _LEADS = Bets.documented(24), Bets.documented(16)
 _BOOST, _MODE = 1.25, "selection"
 # The scout's champion is chosen before anybody has been started on this position; its bound uses what comes from here.
 _SCOUT_START = 16
-
-
-@dataclass(slots=True)
-class Ends:
-    """A configuration's runs with the two ends of their scores.
-
-    Attributes:
-        story: The runs.
-        low: Lower ends.
-        high: Upper ends.
-    """
-
-    story: Story
-    low: FloatArray
-    high: FloatArray
-
-    def since(self, position: int) -> "Ends":
-        """Only the runs from that position on."""
-        from_here = self.story.position >= position
-        return Ends(self.story, self.low[from_here], self.high[from_here])
 
 
 @dataclass(slots=True)
@@ -66,18 +49,19 @@ class RaceCheck:
     question: Question
     held: Certificate
     account: list[str] = field(default_factory=list)
-    _ends: dict[int, Ends] = field(default_factory=dict)
+    _scores: Scores = field(init=False)
+    _late: Late = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._scores = Scores(self.books, self._lottery())
 
     def check(self) -> None:
         """Refuse the certificate if the rows do not support it."""
         self._check_terms()
-        pilot = read_pilot(self.books, self._mode, lambda config: self._of(config).low, self._known_at_ranking)
-        self.account.extend(pilot.account)
-        lottery = self._lottery()
-        for config in range(self.books.n_configs):
-            lottery.check_captimes(config, self._of(config).story)
-        runs = sum(map(len, self.books.runs))
-        self.account.append(f"no run was given more time than the draw of its position allows ({runs:,} runs)")
+        begun = first_of(self.books)
+        pilot = read_pilot(begun, self._mode, lambda config: self._of(config).low, self._known_at_ranking)
+        self._late = read_late(self.books, pilot.start)
+        self.account += [*pilot.account, *self._late.account, self._scores.check_captimes()]
         if self.held.epsilon >= 1.0 or self.books.n_configs == 1:
             self.account.append("the certificate claims nothing about others yet")
             return
@@ -108,6 +92,8 @@ class RaceCheck:
             raise LedgerDamaged(f"the certificate's delta is {held.delta}, but {float(self.question.delta)} was asked")
         if held.mode != self._mode:
             raise LedgerDamaged(f"the certificate's mode is {held.mode}, but {self._mode} was asked for")
+        if self._mode != "selection" and self.books.n_first < self.books.n_configs:
+            raise LedgerDamaged(f"configurations joined later, but mode {self._mode} has no share of delta for them")
         for note in self.books.notes:
             self._check_facts(note.facts if note.kind == "facts" else {})
         told = {name: Fraction(repr(share)) for name, share in held.shares}
@@ -130,13 +116,33 @@ class RaceCheck:
         """1 / failure probability of a statement."""
         return 1 / (share * self.question.delta * weight)
 
+    def _level_of(self, own: Fraction, part: Fraction, config: int, weight: Fraction = Fraction(1)) -> Fraction:
+        """1 / failure probability of a statement about one configuration.
+
+        Args:
+            own: Share of delta, if it was there from the start.
+            part: Part of the purse, if it joined later.
+            config: Which.
+            weight: What else divides either of them.
+        """
+        if config < self._late.n_first:
+            return self._level(own, weight)
+        return self._level(part * self._late.purse(PAIRED + LOWER), self._late.weight(config))
+
+    def _duel_level(self, config: int, pilot: Pilot) -> Fraction:
+        """1 / failure probability of the leader's duel with a challenger."""
+        leader, late = self.held.config, self._late
+        purse, weight = late.purse(PAIRED + LOWER), late.weight(config)
+        if leader < late.n_first:
+            share = PAIRED if config < late.n_first else late_shares.PAIRED * purse
+            return self._level(share, pilot.weight(leader) * weight)
+        share = late_shares.LEADS if config < late.n_first else late_shares.AMONG
+        return self._level(share * purse, late.weight(leader) * weight)
+
     # ------------------------------------------------------------------ the claim
 
     def _of(self, config: int) -> Ends:
-        if config not in self._ends:
-            story = self.books.story(config)
-            self._ends[config] = Ends(story, *self._lottery().intervals(story))
-        return self._ends[config]
+        return self._scores.of(config)
 
     def _known_at_ranking(self, config: int) -> FloatArray:
         """Scores by position, as they were known when the race began; what was open counts half."""
@@ -152,8 +158,10 @@ class RaceCheck:
         """What is shown of the leader alone, at the level of its rank."""
         if pilot.start is None:
             return 0.0
-        wanted = self._level(LOWER, pilot.weight(self.held.config))
-        return _MEANS.lower_bound(self._of(self.held.config).since(pilot.start).low, wanted)
+        leader = self.held.config
+        weight = pilot.weight(leader) if leader < self._late.n_first else Fraction(1)
+        wanted = self._level_of(LOWER, late_shares.LOWER, leader, weight)
+        return _MEANS.lower_bound(self._of(leader).since(pilot.start).low, wanted)
 
     def _scouted(self) -> float:
         """What is shown of the leader alone, if it was the scout's champion."""
@@ -166,12 +174,14 @@ class RaceCheck:
 
     def _check_everyone(self, pilot: Pilot, lower: float) -> None:
         bound = float(np.nextafter(lower + self.held.epsilon, -1.0))
-        everyone = Fraction(1) if self._mode == "selection" else Fraction(1, self.books.n_configs)
+        everyone = Fraction(1) if self._mode == "selection" else Fraction(1, self._late.n_first)
         by_bound, by_duel = 0, 0
         for config in range(self.books.n_configs):
             if config == self.held.config:
                 continue
-            if _MEANS.shows_at_most(self._of(config).high, bound, self._level(UPPER, everyone)):
+            if _MEANS.shows_at_most(
+                self._of(config).high, bound, self._level_of(UPPER, late_shares.UPPER, config, everyone)
+            ):
                 by_bound += 1
             elif self._wins_duel(config, pilot):
                 by_duel += 1
@@ -194,14 +204,14 @@ class RaceCheck:
     def _wins_duel(self, config: int, pilot: Pilot) -> bool:
         if pilot.start is None:
             return False
-        challenger, leader = self._of(config).since(pilot.start), self._of(self.held.config).since(pilot.start)
+        begin = max(self._late.begin.get(each, pilot.start) for each in (config, self.held.config))
+        challenger, leader = self._of(config).since(begin), self._of(self.held.config).since(begin)
         # A position that one of them has not run yet counts from 0 to 1, like every run nobody has heard of.
         longest = max(len(challenger.high), len(leader.low))
         high = np.concatenate((challenger.high, np.ones(longest - len(challenger.high))))
         low = np.concatenate((leader.low, np.zeros(longest - len(leader.low))))
         differences = np.minimum(above(high - low), 1.0)
-        wanted = self._level(PAIRED, pilot.weight(self.held.config))
-        return _LEADS.shows_no_lead(differences, self.held.epsilon, wanted)
+        return _LEADS.shows_no_lead(differences, self.held.epsilon, self._duel_level(config, pilot))
 
     def _check_interval(self, lower: float) -> None:
         held = self.held
@@ -210,7 +220,7 @@ class RaceCheck:
                 f"the certificate says that number {held.config} is worth at least {held.utility_low!r}; the rows show "
                 f"{lower!r}"
             )
-        wanted = self._level(SHOWN, Fraction(1, self.books.n_configs))
+        wanted = self._level_of(SHOWN, late_shares.SHOWN, held.config, Fraction(1, self._late.n_first))
         if not _MEANS.shows_at_most(self._of(held.config).high, held.utility_high, wanted):
             raise LedgerDamaged(
                 f"the certificate says that number {held.config} is worth at most {held.utility_high!r}, which the "
