@@ -51,14 +51,14 @@ def test_the_report_opens_without_complaint_and_has_every_mark(chromium: Any, re
     with LedgerReader(raced_ledger()) as reader:
         certificates = len(reader.certificates())
     assert seen.count("section.figure") == len(FIGURES)
-    assert seen.count(".chart-epsilon circle.hit") == certificates
-    assert seen.count(".chart-epsilon .points path") == len(story.progress.out)
-    assert seen.count(".chart-intervals .spans > g") == RACE_CONFIGS
-    assert seen.count(".chart-spending .points path") == RACE_CONFIGS
-    assert seen.count(".chart-parallel path.line[data-tip]") == RACE_CONFIGS
+    assert seen.count(".wide .chart-epsilon circle.hit") == certificates
+    assert seen.count(".wide .chart-epsilon .points path") == len(story.progress.out)
+    assert seen.count(".wide .chart-intervals .spans > g") == RACE_CONFIGS
+    assert seen.count(".wide .chart-spending .points path") == RACE_CONFIGS
+    assert seen.count(".wide .chart-parallel path.line[data-tip]") == RACE_CONFIGS
     assert seen.count(".chart-effect") == 3
     # Six configurations and the utility; nine of the legend are lines too, but not paths.
-    assert seen.count(".chart-runtimes .marks path.line") == 7
+    assert seen.count(".wide .chart-runtimes .marks path.line") == 7
     assert seen.count("#duel .chart-box") == 1
     assert seen.count("#duel select.versus") == 2
     assert seen.count("#whatif .chart-box") == 6
@@ -73,7 +73,7 @@ def test_words_appear_under_the_pointer(chromium: Any, report: str) -> None:
     seen.page.locator(".chart-intervals .spans > g .hit-line").first.hover(force=True)
     assert "utility in [" in seen.page.locator("#tip").inner_text()
     seen.page.locator(".chart-heat .cell").first.scroll_into_view_if_needed()
-    box = seen.page.locator(".chart-heat .cells").bounding_box()
+    box = seen.page.locator(".wide .chart-heat .cells").bounding_box()
     seen.page.mouse.move(box["x"] + 3, box["y"] + 3)
     words = seen.page.locator("#tip").inner_text()
     assert "position" in words
@@ -89,14 +89,16 @@ def test_any_two_can_be_compared_on_the_page(chromium: Any, report: str, story: 
     lists = seen.page.locator("#duel select.versus")
     names = lists.nth(0).locator("option").all_inner_texts()
     assert len(names) == RACE_CONFIGS
-    drawn_first = seen.page.locator("#duel svg .points").evaluate_all("all => all.map(each => each.childElementCount)")
+    marks, counted = seen.page.locator("#duel .wide .points"), "all => all.map(each => each.childElementCount)"
+    drawn_first = marks.evaluate_all(counted)
     start = [lists.nth(side).input_value() for side in (0, 1)]
     for one, other in ((2, 5), (5, 2), (11, 0)):
         lists.nth(0).select_option(str(one))
         lists.nth(1).select_option(str(other))
         fought = duel(story, story.names.index(names[one]), story.names.index(names[other]))
         assert fought is not None
-        assert seen.count("#duel svg .points path") == len(fought.position)
+        for copy in ("wide", "narrow"):
+            assert seen.count(f"#duel .{copy} .points path") == len(fought.position)
         title = seen.page.locator("#duel h3").first.inner_text()
         low, high = (float(end) for end in title.partition("[")[2].partition("]")[0].split(", "))
         # Rounded outward, to three digits.
@@ -104,7 +106,7 @@ def test_any_two_can_be_compared_on_the_page(chromium: Any, report: str, story: 
         assert fought.upper <= high <= fought.upper + 0.0011
         assert f"{len(fought.position):,} common instances" in title
         labels = seen.page.locator("#duel .axis-label").all_text_contents()
-        assert labels == [f"time of {names[other]}", f"time of {names[one]}"]
+        assert labels == 2 * [f"time of {names[other]}", f"time of {names[one]}"]
     lists.nth(0).select_option("0")
     assert [lists.nth(side).input_value() for side in (0, 1)] == ["0", "11"]
     seen.page.locator("#duel svg .points path").first.dispatch_event("pointermove", {"clientX": 5, "clientY": 5})
@@ -112,8 +114,7 @@ def test_any_two_can_be_compared_on_the_page(chromium: Any, report: str, story: 
     for side in (0, 1):
         lists.nth(side).select_option(start[side])
     # Drawn by the script, the first pair has the marks that it came with.
-    again = seen.page.locator("#duel svg .points").evaluate_all("all => all.map(each => each.childElementCount)")
-    assert again == drawn_first
+    assert marks.evaluate_all(counted) == drawn_first
     assert seen.troubles == []
     seen.page.close()
 
@@ -124,7 +125,7 @@ def test_other_utilities_are_shown_for_usual_and_for_measured_times(chromium: An
     seen.page.goto(report)
     assert "1 h" in seen.page.locator("#whatif .chart-box:not(.later) .tick").all_text_contents()
     seen.page.locator("#whatif select.choose").select_option("1")
-    kinds = seen.page.locator("#whatif .chart-box:not(.later) svg").evaluate_all(
+    kinds = seen.page.locator("#whatif .chart-box:not(.later) .wide svg").evaluate_all(
         "all => all.map(each => each.getAttribute('class').split('whatif-')[1])"
     )
     assert kinds == ["deadline", "log-laplace", "parc"]
@@ -153,6 +154,15 @@ def test_the_report_fits_a_phone_in_light_and_dark(chromium: Any, report: str, s
     seen = Page(chromium, width=380, height=780, scheme=scheme)
     seen.page.goto(report)
     assert seen.overflow() <= 0
+    # Every chart is drawn for this width, none is cut off, and text has its size.
+    shown = seen.page.locator("svg.chart:visible")
+    assert shown.count() >= len(FIGURES)
+    assert max(shown.nth(place).bounding_box()["width"] for place in range(shown.count())) <= 380
+    least = seen.page.evaluate(
+        "Math.min(...[...document.querySelectorAll('svg.chart')].filter(each => each.clientWidth)"
+        ".map(each => each.getBoundingClientRect().width / each.viewBox.baseVal.width))"
+    )
+    assert least >= 0.9
     paper = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(15, 20, 25)")
     assert seen.troubles == []

@@ -57,6 +57,16 @@ def words(text: str, x: float, y: float, anchor: str, kind: str) -> Node:
     return element("text", text, x=x, y=y, text_anchor=anchor, class_=kind)
 
 
+def fitted(label: str, room: float) -> str:
+    """As much of a label as fits into so many pixels."""
+    if text_width(label) <= room:
+        return label
+    shown = label
+    while len(shown) > 1 and text_width(shown) + text_width("…") > room:
+        shown = shown[:-1]
+    return shown + "…"
+
+
 def cut(label: str) -> str:
     """A label that fits beside an axis."""
     return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"

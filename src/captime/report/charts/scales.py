@@ -14,6 +14,8 @@ _DECADES = tuple(10.0**k for k in range(-7, 2))
 _COARSE = (*_DECADES, 60.0, 600.0, 3600.0, 36000.0, *(86400.0 * 10.0**k for k in range(5)))
 _FINE = tuple(sorted((*_COARSE, *(3.0 * value for value in _DECADES), 180.0, 1800.0, 10800.0)))
 _WIDEST = 10
+_HALF_AND_HALF = 2.5
+_STEPS = (1.0, 2.0, _HALF_AND_HALF, 5.0)
 
 
 class Scale:
@@ -79,10 +81,12 @@ def round_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     """Round numbers between two ends, at most about so many, with their labels."""
     if not high > low:
         return [(low, f"{low:g}")]
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * power for size in (1.0, 2.0, 2.5, 5.0, 10.0) if size * power >= rough * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    digits = max(0, -math.floor(math.log10(step) + 1e-9) + (1 if step / power == 2.5 else 0))
+    power = 10.0 ** (math.floor(math.log10((high - low) / most)) - 1)
+    # The finest steps of which not too many are needed.
+    for scale, size in ((scale, size) for scale in (power, 10.0 * power, 100.0 * power) for size in _STEPS):
+        step = scale * size
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first < most:
+            break
+    digits = max(0, -math.floor(math.log10(step) + 1e-9) + (1 if size == _HALF_AND_HALF else 0))
     return [(number * step, f"{number * step:,.{digits}f}") for number in range(first, last + 1)]

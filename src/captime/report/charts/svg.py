@@ -3,8 +3,11 @@
 No style attributes and no links: the tree passes any content security policy. Words for hovering are in `data-tip`.
 """
 
+import math
+from itertools import pairwise
+
 from captime.report.charts.chart import Band, Cells, Chart, Line, Mark, Points, Strip
-from captime.report.charts.frame import LINE_HEIGHT, Frame, cut, words
+from captime.report.charts.frame import LINE_HEIGHT, Frame, cut, fitted, text_width, words
 from captime.report.charts.nodes import Node, element
 from captime.report.charts.svg_marks import drawn, ring, shape_path
 
@@ -47,20 +50,41 @@ def _axes(frame: Frame) -> Node:
         if grid and chart.y.label:
             group.add(element("line", class_="grid", x1=frame.left, x2=frame.right, y1=at, y2=at))
         group.add(words(cut(label), frame.left - 7.0, at + 4.0, "end", "tick"))
+    room = _room(frame)
     for value, label in frame.x_ticks:
         at = frame.x.one(value)
         if grid:
             group.add(element("line", class_="grid", x1=at, x2=at, y1=frame.top, y2=frame.bottom))
-        group.add(words(label, at, frame.bottom + 16.0, "middle", "tick"))
+        shown = fitted(label, room)
+        tick = words(shown, at, frame.bottom + 16.0, "middle", "tick")
+        if shown != label:
+            tick.attributes = {**tick.attributes, "data-tip": label}
+        group.add(tick)
     group.add(element("line", class_="axis", x1=frame.left, x2=frame.right, y1=frame.bottom, y2=frame.bottom))
+    label = _axis_label(chart.x.label, frame.width)
     middle = (frame.left + frame.right) / 2.0
-    group.add(words(chart.x.label, middle, frame.bottom + 37.0, "middle", "axis-label"))
+    # Below the axes if it fits there, below the whole picture otherwise.
+    middle = middle if text_width(label) <= 2.0 * (frame.width - middle) else frame.width / 2.0
+    group.add(words(label, middle, frame.bottom + 37.0, "middle", "axis-label"))
     if chart.y.label:
         height = (frame.top + frame.bottom) / 2.0
         turned = words(chart.y.label, 12.0, height, "middle", "axis-label")
         turned.attributes = {**turned.attributes, "transform": f"rotate(-90 12 {height:.1f})"}
         group.add(turned)
     return group
+
+
+def _axis_label(label: str, room: float) -> str:
+    """Without its afterthought, or even cut, if there is too little room."""
+    return label if text_width(label) <= room else fitted(label.removesuffix(" (logarithmic)"), room)
+
+
+def _room(frame: Frame) -> float:
+    """Pixels for each word below the axis: names may be many and long, numbers were chosen to fit."""
+    if frame.chart.x.ticks is None or len(frame.x_ticks) < 2:
+        return math.inf
+    places = [frame.x.one(value) for value, _ in frame.x_ticks]
+    return min(after - before for before, after in pairwise(places)) - 6.0
 
 
 def _legend(frame: Frame) -> Node:

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -20,6 +21,8 @@ from captime.report.views.view import Cell, Table, Versus, View
 from captime.report.words import lines, rounded_down, rounded_up, statement
 
 _ROWS_SHOWN = 400
+# Charts up to this width fit any window; of wider ones there is a narrow copy, in pixels.
+_SMALL, _NARROW, _TALLEST = 400.0, 350.0, 400.0
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; base-uri 'none'; form-action 'none'"
 )
@@ -130,7 +133,7 @@ def _figure(number: int, view: View) -> Node:
 
 def _charts(view: View) -> list[Node]:
     """All charts; those of the first choice are shown."""
-    small = len(view.charts) > 1 and all(chart.width < 400.0 for chart in view.charts)
+    small = len(view.charts) > 1 and all(chart.width <= _SMALL for chart in view.charts)
     holder = element("div", class_="charts small" if small else "charts")
     chosen = view.chosen or range(len(view.charts))
     for chart, choice in zip(view.charts, chosen, strict=True):
@@ -148,11 +151,12 @@ def _charts(view: View) -> list[Node]:
 
 def _any_two(versus: Versus) -> list[Node]:
     """One chart, and two lists to choose from; a reader without scripts sees the first two."""
-    frame = Frame(versus.chart, versus.chart.width)
-    box = [round(each, 1) for each in (frame.left, frame.bottom, frame.right, frame.top)]
+    narrow = _narrowed(versus.chart)
+    frames = [Frame(chart, chart.width) for chart in (versus.chart, narrow)]
+    boxes = [[round(each, 1) for each in (frame.left, frame.bottom, frame.right, frame.top)] for frame in frames]
     first = element("select", *_options(versus.names, versus.first), class_="versus", aria_label="one of them")
     second = element("select", *_options(versus.names, versus.second), class_="versus", aria_label="the other one")
-    data = json.dumps({**versus.data, "box": box}, separators=(",", ":"))
+    data = json.dumps({**versus.data, "boxes": boxes}, separators=(",", ":"))
     return [
         element("p", element("label", "Compare ", first), element("label", " with ", second), class_="chooser"),
         element("div", _chart_box(versus.chart), class_="charts", data_versus=data),
@@ -164,8 +168,18 @@ def _options(names: Sequence[str], chosen: int) -> list[Node]:
 
 
 def _chart_box(chart: Chart) -> Node:
+    """The chart, and once more for narrow windows: text keeps its size, so a picture cannot just be made smaller."""
     words = chart.title[:1].upper() + chart.title[1:]
-    return element("figure", element("h3", words), element("div", draw(chart), class_="scroll"), class_="chart-box")
+    if chart.width <= _SMALL:
+        return element("figure", element("h3", words), element("div", draw(chart)), class_="chart-box")
+    wide = element("div", draw(chart), class_="wide")
+    narrow = element("div", draw(_narrowed(chart)), class_="narrow")
+    return element("figure", element("h3", words), wide, narrow, class_="chart-box")
+
+
+def _narrowed(chart: Chart) -> Chart:
+    """For a phone; not much higher than wide, unless every row has a name."""
+    return replace(chart, width=_NARROW, height=min(chart.height, _TALLEST) if chart.y.label else chart.height)
 
 
 def _table(name: str, table: Table) -> Node:

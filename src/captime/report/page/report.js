@@ -72,22 +72,24 @@
       const pair = data.pairs.find(function (each) { return (each[0] === a && each[1] === b) || (each[0] === b && each[1] === a); });
       const turned = pair && pair[0] === b, common = [];
       known[a].forEach(function (run, at) { if (known[b].has(at)) common.push(at); });
-      const groups = holder.querySelectorAll(".marks > g.points, .marks > path.points");
-      const made = [[], [], [], []], every = Math.max(1, Math.ceil(common.length / MOST_MARKS));
-      common.forEach(function (at, place) {
-        if (place % every) return;
-        const one = known[a].get(at), other = known[b].get(at), which = group(one[1] + other[1]);
-        const mark = document.createElementNS("http://www.w3.org/2000/svg", "path");
-        const x = scale(other[0], data.box[0], data.box[2]), y = scale(one[0], data.box[1], data.box[3]);
-        mark.setAttribute("d", SHAPES[which === 2 ? "cross" : "circle"](x, y, 2.8));
-        mark.setAttribute("data-tip", data.instances[at] + "\n" + data.names[a] + ": " + duration(one[0]) + ", " + data.kinds[one[1]] +
-          "\n" + data.names[b] + ": " + duration(other[0]) + ", " + data.kinds[other[1]]);
-        made[which].push(mark);
+      const every = Math.max(1, Math.ceil(common.length / MOST_MARKS));
+      holder.querySelectorAll("svg").forEach(function (svg, copy) {
+        const made = [[], [], [], []], box = data.boxes[copy];
+        common.forEach(function (at, place) {
+          if (place % every) return;
+          const one = known[a].get(at), other = known[b].get(at), which = group(one[1] + other[1]);
+          const mark = document.createElementNS("http://www.w3.org/2000/svg", "path");
+          const x = scale(other[0], box[0], box[2]), y = scale(one[0], box[1], box[3]);
+          mark.setAttribute("d", SHAPES[which === 2 ? "cross" : "circle"](x, y, 2.8));
+          mark.setAttribute("data-tip", data.instances[at] + "\n" + data.names[a] + ": " + duration(one[0]) + ", " + data.kinds[one[1]] +
+            "\n" + data.names[b] + ": " + duration(other[0]) + ", " + data.kinds[other[1]]);
+          made[which].push(mark);
+        });
+        svg.querySelectorAll(".marks > .points").forEach(function (each, place) { each.replaceChildren.apply(each, made[place]); });
+        const labels = svg.querySelectorAll(".axis-label");
+        labels[0].textContent = "time of " + data.names[b];
+        labels[1].textContent = "time of " + data.names[a];
       });
-      groups.forEach(function (each, place) { each.replaceChildren.apply(each, made[place]); });
-      const labels = holder.querySelectorAll(".axis-label");
-      labels[0].textContent = "time of " + data.names[b];
-      labels[1].textContent = "time of " + data.names[a];
       let words = "They were never run on the same instance";
       if (pair) {
         const low = turned ? -pair[3] : pair[2], high = turned ? -pair[2] : pair[3], mean = turned ? -pair[4] : pair[4];
@@ -96,7 +98,7 @@
           ". " + pair[5].toLocaleString("en") + " common instances" + (common.length < pair[5] || every > 1 ? ", an even choice of them shown" : "");
       }
       holder.querySelector("h3").textContent = words;
-      holder.querySelector("svg").setAttribute("aria-label", words);
+      holder.querySelectorAll("svg").forEach(function (svg) { svg.setAttribute("aria-label", words); });
     };
     selects.forEach(function (select, side) {
       select.addEventListener("change", function () {

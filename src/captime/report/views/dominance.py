@@ -72,7 +72,7 @@ def _dominance_chart(story: Story, found: Dominance) -> Chart:
     ticks = [(float(place), printable(story.names[int(found.config[place + 1])])) for place in range(len(rivals))]
     return Chart(
         "largest loss over all utilities",
-        Axis("largest loss over all utilities, estimate (dot) and certified (end of the line)", 0.0, 1.0),
+        Axis("estimated (dot) and certified (end of the line)", 0.0, 1.0),
         Axis("", len(rivals) - 0.4, -0.6, ticks=ticks),
         [Spans(at, np.zeros(len(rivals)), certain, estimate, "c0", tips=tips)],
         height=84.0 + 20.0 * len(rivals),
