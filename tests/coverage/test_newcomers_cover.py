@@ -23,6 +23,7 @@ from captime.procedures.pool_terms import LOWER, UPPER, PoolTerms
 from captime.procedures.race import Race
 from captime.procedures.race_late import Latecomers
 from captime.procedures.race_terms import SHARES as RACE_SHARES
+from captime.spaces import Settings
 from captime.targets import Targets
 from pool_harness import LUCKY_FEW, SHARE, STAIRS, TWINS, UTILITY, Campaigns, WatchedPool
 from race_harness import limit_for, log_evidence
@@ -256,7 +257,7 @@ def taught(repetitions: int, seed: int, *, holds_back: bool) -> int:
     for _ in range(repetitions):
         score = (rng.random((candidates, length)) < 0.5).astype(np.float64)
         low = score[which[order], place[order]]
-        settings = tuple({"number": number} for number in range(candidates))
+        settings: tuple[Settings, ...] = tuple({"number": number} for number in range(candidates))
         course = Course("old.ledger", "old", "", settings, which[order], place[order], low, low, ())
         known = course.until(start if holds_back else length)
         chosen = max(known, key=lambda each: each.low).settings["number"]

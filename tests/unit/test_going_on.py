@@ -6,12 +6,12 @@ Virtual slots answer from a table, so whole campaigns take moments; the command 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from campaign_stand_ins import PulledThePlug, folder, ledger_in, question_on, virtual_slots
-from captime.campaign import Question
+from campaign_stand_ins import Numbered, PulledThePlug, folder, ledger_in, question_on, virtual_slots
 from captime.campaign.goals import Goal, Joined, Longer, change_of, goal_of
 from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
@@ -34,14 +34,15 @@ def n_outcomes(path: Path) -> int:
         return len(reader.outcomes()["config"])
 
 
-PROCEDURES = {"race": {}, "pool": {"options": {"gamma": 0.6}}}
+PROCEDURES: dict[str, dict[str, Any]] = {"race": {}, "pool": {"options": {"gamma": 0.6}}}
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_added_configurations_continue_the_ledger(folder: Path, procedure: str, order: str) -> None:
     """Runs made before are not made again, the certificate speaks of everybody, and the newcomer who is best wins."""
-    path, more = ledger_in(folder), {"procedure": procedure, **PROCEDURES[procedure]}
+    path = ledger_in(folder)
+    more: dict[str, Any] = {"procedure": procedure, **PROCEDURES[procedure]}
     first = go(asked(5, 5, **more), path, order)
     made = n_outcomes(path)
     second = go(asked(8, 5, **more), path, order)
@@ -144,7 +145,7 @@ def test_removing_or_reordering_configurations_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [{"procedure": "up"}, {"options": {"mode": "simultaneous"}}])
-def test_whoever_has_no_share_of_delta_left_refuses_newcomers(folder: Path, more: dict[str, object]) -> None:
+def test_whoever_has_no_share_of_delta_left_refuses_newcomers(folder: Path, more: dict[str, Any]) -> None:
     """Fixed captimes share delta among those there are, and so does a race that covers every interval."""
     path = ledger_in(folder)
     go(asked(3, 3, epsilon=0.4, **more), path, "arrival")
@@ -156,7 +157,7 @@ def test_at_the_end_of_the_stream_newcomers_wait_for_more_instances() -> None:
     """They would be judged on what whoever added them has seen; the certificate says what is known, which is little."""
     for name, options in (("race", {}), ("pool", {"gamma": 0.6})):
         question = asked(5, 5, procedure=name, options=options, epsilon=0.01)
-        procedure = replace(question, stream=replace_length(question, 24)).build()
+        procedure = replace(question, stream=Numbered(24)).build()
         evidence = Evidence(5, procedure.plan, question.utility)
         executor = virtual_slots(TABLE, 2)(question.program, "")
         assert drive_parallel(procedure, executor, evidence).stopped == "instances"
@@ -170,12 +171,6 @@ def test_at_the_end_of_the_stream_newcomers_wait_for_more_instances() -> None:
         drive_parallel(procedure, executor, evidence)
         assert evidence.tally.runs[5] > 0
         assert evidence.tally.skipped[5] == 24
-
-
-def replace_length(question: Question, length: int) -> object:
-    """The same stream, cut."""
-    stream = question.stream
-    return type(stream)(length)  # type: ignore[call-arg] # the numbered one
 
 
 # ---------------------------------------------------------------------------- on a space

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,7 +139,9 @@ def test_a_race_that_somebody_joined_is_confirmed_and_its_lies_are_found(tmp_pat
     with pytest.raises(LedgerDamaged, match="rows do not show it"):
         audit(copy)
     with LedgerReader(tmp_path / "arrival") as reader:
-        rows = [(note.sequence, dict(note.facts)) for note in reader.events() if note.kind == "facts"]
+        rows: list[tuple[int, dict[str, Any]]] = [
+            (note.sequence, dict(note.facts)) for note in reader.events() if note.kind == "facts"
+        ]
     copy = Path(shutil.copyfile(tmp_path / "arrival", tmp_path / "copy"))
     for sequence, facts in rows:
         if "joined" in facts:

@@ -75,7 +75,7 @@ def read_late(books: Books, start: int | None) -> Late:
             )
         late.begin[config] = position
     late.account.append(
-        f"{books.n_configs - books.n_first:,} joined later, and are judged on positions that nobody had run by then"
+        f"{books.n_configs - books.n_first:,} joined later: judged on positions that nobody had run by then"
     )
     return late
 

@@ -46,13 +46,13 @@ class Pilot:
         return Fraction(1, (rank + 1) * (rank + 2))
 
 
-def read_pilot(books: Books, mode: str, low: Scores, middle: Scores) -> Pilot:
+def read_pilot(books: Books, mode: str, scores: Scores, middle: Scores) -> Pilot:
     """Start and prior of the race, after making sure that they may be used.
 
     Args:
         books: What the rows say.
         mode: What delta covers; ranks matter for `selection` only.
-        low: Low ends of a configuration's scores, by position.
+        scores: A configuration's scores, by position; cut ones at the middle of what they may be worth.
         middle: Its scores as they were known when the race began, open ones at the middle.
     """
     facts = [(note.sequence, note.facts) for note in books.notes if note.kind == "facts" and "start" in note.facts]
@@ -80,7 +80,7 @@ def read_pilot(books: Books, mode: str, low: Scores, middle: Scores) -> Pilot:
     if not books.at_first_race_order:
         pilot.account.append("orders are not on record, so who took part in the warm start is taken on trust")
         return pilot
-    pilot.account.append(_check_members(books, start, low))
+    pilot.account.append(_check_members(books, start, scores))
     pilot.account.append(_check_ranking(books, ranking, middle))
     return pilot
 
@@ -129,7 +129,7 @@ def _check_orders(books: Books, sequence: int, start: int) -> None:
                 )
 
 
-def _check_members(books: Books, start: int, low: Scores) -> str:
+def _check_members(books: Books, start: int, scores: Scores) -> str:
     """Who takes part in a rung was decided before anybody was started there, or by scores on earlier positions."""
     depth, scouts = _depths(books), _scouts(books)
     for rung in sorted(set(depth))[:-1]:
@@ -141,13 +141,13 @@ def _check_members(books: Books, start: int, low: Scores) -> str:
             and not any(n > rung and row < first for row, n, skip in orders if not skip)
         }
         out = {config for config in range(books.n_configs) if depth[config] == rung}
-        _check_by_scores(rung, late - scouts, out - scouts, low)
+        _check_by_scores(rung, late - scouts, out - scouts, scores)
     return "who took part in the warm start was decided before anybody was started there, or by earlier scores alone"
 
 
-def _check_by_scores(rung: int, late: set[int], out: set[int], low: Scores) -> None:
+def _check_by_scores(rung: int, late: set[int], out: set[int], scores: Scores) -> None:
     """Whoever was let in late had the better scores before that position."""
-    means = {config: float(np.mean(low(config)[:rung])) for config in late | out} if late else {}
+    means = {config: float(np.mean(scores(config)[:rung])) for config in late | out} if late else {}
     for config in sorted(late):
         for other in sorted(out):
             if means[config] < means[other] - _TIE:

@@ -20,7 +20,7 @@ from captime.skeptic.directed import Bets, above
 from captime.skeptic.lottery import Lottery
 from captime.skeptic.question import Question
 from captime.skeptic.scores import Scores
-from captime.spaces import read_space_section
+from captime.spaces.formats import read_space_section
 
 # Shares of delta, docs/pools.md step 6. They sum to 1.
 _SHARES = {"draws": 40, "upper": 22, "paired": 23, "lower": 10, "shown": 5}

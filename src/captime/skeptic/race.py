@@ -59,7 +59,7 @@ class RaceCheck:
         """Refuse the certificate if the rows do not support it."""
         self._check_terms()
         begun = first_of(self.books)
-        pilot = read_pilot(begun, self._mode, lambda config: self._of(config).low, self._known_at_ranking)
+        pilot = read_pilot(begun, self._mode, self._middle, self._known_at_ranking)
         self._late = read_late(self.books, pilot.start)
         self.account += [*pilot.account, *self._late.account, self._scores.check_captimes()]
         if self.held.epsilon >= 1.0 or self.books.n_configs == 1:
@@ -144,15 +144,18 @@ class RaceCheck:
     def _of(self, config: int) -> Ends:
         return self._scores.of(config)
 
+    def _middle(self, config: int) -> FloatArray:
+        """Scores by position; a run that was cut counts as the middle of what it may be worth."""
+        ends = self._of(config)
+        return (ends.low + ends.high) / 2.0
+
     def _known_at_ranking(self, config: int) -> FloatArray:
-        """Scores by position, as they were known when the race began; what was open counts half."""
+        """Scores by position, as they were known when the race began; what was open or cut counts half."""
         story = story_of(self.books.at_first_race_order[config])
         low, high = self._lottery().intervals(story)
         ordered = max((n for _, n, first in self.books.ordered[config] if first == 0), default=0)
         missing = np.full(max(0, ordered - len(story)), 0.5)
-        # Behind the first run that is open, everything counts as what it may be; before it, settled runs are settled.
-        behind = np.logical_or.accumulate(~story.settled)
-        return np.concatenate((np.where(behind, (low + high) / 2.0, low), missing))
+        return np.concatenate(((low + high) / 2.0, missing))
 
     def _lower(self, pilot: Pilot) -> float:
         """What is shown of the leader alone, at the level of its rank."""
