@@ -47,7 +47,7 @@ or the published files of the paper. How the tables here were measured is in [me
 κ0 (CPLEX). Here κ0 is the table's median runtime, at most a fifteenth of its timeout; the paper's captimes and its
 first captime are scaled in proportion. The paper's tables are used without replacement; ours are too small for that,
 so instances are drawn with replacement, and "best" means best on these instances. A point of Naive is missing where the
-paper's would be: u(κ) is not below epsilon, κ is beyond the timeout, or more than 50,000 runs of each configuration
+paper's would be: u(κ) is not below epsilon, κ is beyond the timeout, or more than 20,000 runs of each configuration
 would be needed. Costs are CPU time with cut runs paid again in full. δ is 0.1, in the pool's figure 0.01 and in the
 comparison of answers 0.05, as in the papers. Curves are medians over seeds (means for the gap), bands are extremes.
 """
@@ -63,15 +63,19 @@ Rows = dict[str, list[Row]]
 
 def write_readme(results: Path, readme: Path) -> None:
     """Gather the numbers and write the page."""
+    readme.write_text(page_of(results, os.path.relpath(results, readme.parent)), encoding="utf-8")
+
+
+def page_of(results: Path, pictures: str) -> str:
+    """The page, with pictures in the folder of that name."""
     tables = sorted({path.stem.removeprefix("figure-2-") for path in results.glob("figure-2-*.csv")})
     rows = {name: {each: _rows(each, name, results) for each in FIGURES} for name in tables}
     found = {name: {each: _curves(each, made) for each, made in rows[name].items()} for name in tables}
     verdicts = {claim: {name: judge(found[name]) for name in tables} for claim, judge in CLAIMS.items()}
     parts = [INTRODUCTION, "\n".join(_claims(tables, verdicts)), RELATIVE, "\n".join(relative_costs(rows))]
     parts += ["", "\n".join(_peers(results / "peers.json"))]
-    pictures = os.path.relpath(results, readme.parent)
     parts += ["\n".join(_table(name, rows[name], found[name], pictures)) for name in tables]
-    readme.write_text("\n".join(parts), encoding="utf-8")
+    return "\n".join(parts)
 
 
 def _rows(experiment: str, table: str, results: Path) -> list[Row]:

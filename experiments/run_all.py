@@ -14,21 +14,11 @@ from pathlib import Path
 
 from build_readme import write_readme
 
+from captime.experiments import EXPERIMENTS
+
 HERE = Path(__file__).parent
-# How many seeds; those with all the baselines take longest.
-SEEDS = {
-    "figure-1": 5,
-    "figure-2": 5,
-    "figure-3": 5,
-    "follow-up-1": 5,
-    "follow-up-2": 3,
-    "follow-up-3": 5,
-    "follow-up-6": 5,
-    "gap": 5,
-    "gap-uniform": 5,
-}
-# Fewer of these: SMAC3 thinks for longer than it runs anything.
-PEER_SEEDS = 3
+# Repetitions of everything; a figure has these seeds in its small print.
+SEEDS = dict.fromkeys(EXPERIMENTS, 3)
 
 
 def main() -> None:
@@ -55,13 +45,16 @@ def main() -> None:
         for step in (None, *names):
             done += 1
             about = "other configurators" if step is None else step
-            print(f"[{done}/{total}, {time.monotonic() - began:.0f} s] {about} on {table}", file=sys.stderr, flush=True)
+            clock = f"{time.monotonic() - began:.0f} s, {os.times().children_user:.0f} s of CPU time"
+            print(f"[{done}/{total}, {clock}] {about} on {table}", file=sys.stderr, flush=True)
             if step is None:
                 run_peers(table, wishes)
             else:
                 run_experiment(step, table, wishes)
     write_readme(wishes.out, wishes.readme)
-    print(f"{wishes.readme} written after {time.monotonic() - began:.0f} s", file=sys.stderr)
+    used = os.times()
+    cpu = used.children_user + used.children_system
+    print(f"{wishes.readme} written after {time.monotonic() - began:.0f} s, {cpu:.0f} s of CPU time", file=sys.stderr)
 
 
 def run_experiment(name: str, table: str, wishes: argparse.Namespace) -> None:
@@ -87,7 +80,7 @@ def run_peers(table: str, wishes: argparse.Namespace) -> None:
         "--jobs",
         str(wishes.jobs),
         "--seeds",
-        str(wishes.seeds or PEER_SEEDS),
+        str(wishes.seeds or SEEDS["gap"]),
     ]
     subprocess.run([str(wishes.peers), str(HERE / "peers" / "run_peers.py"), *words], check=True)
 

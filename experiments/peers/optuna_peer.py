@@ -8,7 +8,7 @@ from on_table import BudgetSpent, TableTarget
 
 LABEL = "Optuna (TPE)"
 # Trials of each search, as a multiple of the number of configurations.
-FORMS = (20,)
+FORMS = (10,)
 _INSTANCES = 32
 
 

@@ -1,6 +1,7 @@
 """SMAC3 on a table: its facade for algorithm configuration, which races configurations over instances."""
 
 import tempfile
+import warnings
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,7 @@ from on_table import BudgetSpent, TableTarget
 
 LABEL = "SMAC3"
 # Trials of each search, a run each: it takes a good part of a second of its own for each.
-FORMS = (200,)
+FORMS = (100,)
 _INSTANCES = 100
 
 
@@ -35,6 +36,8 @@ def search(target: TableTarget, trials: int) -> None:
     def cost(config: Configuration, instance: str, seed: int = 0) -> float:  # noqa: ARG001 (the table has its own)
         return target.cost(target.nearest(dict(config)), int(instance))
 
+    # Its forest would like to use all cores from within a worker process, and says so with every tree.
+    warnings.filterwarnings("ignore", message="Loky-backed parallel loops")
     with tempfile.TemporaryDirectory() as folder:
         names = [str(number) for number in range(_INSTANCES)]
         scenario = Scenario(

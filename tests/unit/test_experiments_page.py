@@ -112,6 +112,16 @@ def free(band: Band) -> Band:
     return Band(band.x, middle, band.low, band.high)
 
 
+def test_the_page_in_the_repository_is_made_of_the_numbers_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has typed in it, every picture is there, and all of it together is small."""
+    page = (EXPERIMENTS_FOLDER / "README.md").read_text(encoding="utf-8")
+    assert script(monkeypatch, "build_readme").page_of(EXPERIMENTS_FOLDER / "results", "results") == page
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert [link for link in links if not (EXPERIMENTS_FOLDER / link).exists()] == []
+    assert len([link for link in links if link.endswith(".png")]) == 3 * len(EXPERIMENTS)
+    assert sum(path.stat().st_size for path in (EXPERIMENTS_FOLDER / "results").iterdir()) < 6_000_000
+
+
 def test_every_experiment_is_on_the_page_and_in_the_list_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new one is not forgotten."""
     assert list(script(monkeypatch, "build_readme").FIGURES) == list(EXPERIMENTS)

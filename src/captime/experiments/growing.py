@@ -49,8 +49,8 @@ class Schedule:
 # The follow-up's Figure 3, and two of the four schedules of its Figure 4 that need fewer configurations.
 SCHEDULES = (
     Schedule("ε = e^(-p/6), γ = e^(-p/3)", 1 / 6, 1 / 3, (13, 15)),
-    Schedule("balanced: ε = γ = e^(-p/5)", 1 / 5, 1 / 5, (13, 12)),
-    Schedule("ε first: ε = e^(-p/3), γ = e^(-p/30)", 1 / 3, 1 / 30, (5, 7)),
+    Schedule("ε = γ = e^(-p/5)", 1 / 5, 1 / 5, (13, 12)),
+    Schedule("ε = e^(-p/3), γ = e^(-p/30)", 1 / 3, 1 / 30, (5, 7)),
 )
 
 

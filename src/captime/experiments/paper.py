@@ -25,7 +25,7 @@ def utilities(setting: Setting) -> dict[str, str]:
 
 
 def captime_grid(setting: Setting) -> FloatArray:
-    """21 captimes as in the paper: up to 1000 s for minisat's timeout of 900 s, up to 10,500 s for longer ones."""
+    """21 captimes as in the paper: up to 17 κ0 for a timeout like minisat's, up to 175 κ0 for one like CPLEX's."""
     return setting.factor * (np.linspace(50, 10500, 21) if setting.long else np.round(np.linspace(10, 1000, 21)))
 
 

@@ -79,6 +79,7 @@ def draw_bands(
         if rows > 1 and len(panels) % 2:
             # An odd one has the last row to itself.
             drawn[-1].set_subplotspec(drawn[-1].get_gridspec()[rows - 1, :])
+        _label_once(drawn, -(-len(panels) // rows))
         _share_heights([axes for axes, title in zip(drawn, panels, strict=True) if title not in view.other])
         figure = drawn[0].figure
         if not many:
@@ -108,7 +109,10 @@ def _panel(
             x, middle, linestyle=_DASHES[place % len(_DASHES)], color=color, label=label, marker=mark, markersize=3.4,
             linewidth=2.0 if place == 0 else 1.4, markevery=(place % every, every),
         )  # fmt: skip
-    axes.set_xscale("log" if view.log_x else "linear")
+    if view.log_x:
+        axes.set_xscale("log")
+    else:
+        axes.locator_params(axis="x", nbins=5)
     if other is None and view.log_y == 0:
         axes.set_yscale("log")
     elif other is None and view.log_y is not None:
@@ -142,6 +146,14 @@ def _unit(label: str, values: Sequence[float]) -> Unit:
     most = max((each for each in values if math.isfinite(each)), default=1.0)
     size, name = next((each for each in _UNITS if most >= 2 * each[0]), _UNITS[-1])
     return size, label.format(unit=name)
+
+
+def _label_once(drawn: Sequence[Any], columns: int) -> None:
+    """What the axis to the left in the same row says already is not said again."""
+    for place, axes in enumerate(drawn):
+        first = drawn[place - place % columns]
+        if axes is not first and axes.get_ylabel() == first.get_ylabel():
+            axes.set_ylabel("")
 
 
 def _share_heights(drawn: Sequence[Any]) -> None:
