@@ -23,7 +23,8 @@ class Frame:
     def __init__(self, chart: Chart, width: float) -> None:
         self.chart = chart
         self.legend = _laid_out(chart, width)
-        self.y_ticks = ticks(chart.y, chart.height)
+        # Labels above each other need less room than beside each other.
+        self.y_ticks = ticks(chart.y, 1.6 * chart.height)
         longest = max((text_width(cut(label)) for _, label in self.y_ticks), default=0.0)
         self.left = min(18.0 + longest, 0.45 * width) + (14.0 if chart.y.label else 0.0)
         self.right = width - 14.0

@@ -73,7 +73,7 @@ def print_chart(chart: Chart, axes: Any) -> None:  # matplotlib comes without co
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
             # So many entries of the longest one fit beside each other.
-            ncols=max(1, min(len(labels), int(chart.width / (7.2 * (max(map(len, labels)) + 5))))),
+            ncols=max(1, min(len(labels), int(chart.width / (9.0 * (max(map(len, labels)) + 5))))),
             borderaxespad=0.2,
             handlelength=1.6,
             columnspacing=1.2,
@@ -85,7 +85,7 @@ def _scale(axes: Any, chart: Chart) -> None:
         if axis.scale != "linear":
             getattr(axes, f"set_{which}scale")("log")
         getattr(axes, f"set_{which}lim")(axis.low, axis.high)
-        room = (chart.width if which == "x" else chart.height) * 0.8
+        room = 0.8 * chart.width if which == "x" else 1.4 * chart.height
         places = ticks(axis, room)
         labels = [_plain(label) for _, label in places]
         getattr(axes, f"set_{which}ticks")([value for value, _ in places], labels)
@@ -187,7 +187,7 @@ def _(mark: Zone, axes: Any, chart: Chart) -> None:
     scale = np.log if chart.x.scale != "linear" else np.asarray
     left, right, low, high = (float(scale(each)) for each in (mark.start, mark.end, chart.x.low, chart.x.high))
     share = (min(right, high) - max(left, low)) / (high - low)
-    if share * chart.width >= 5.6 * len(mark.text):
+    if share * chart.width >= 11.0 * len(mark.text):
         middle = ((max(left, low) + min(right, high)) / 2.0 - low) / (high - low)
         how = {"xycoords": "axes fraction", "ha": "center", "va": "top", "fontsize": 7.5, "color": "#57606A"}
         axes.annotate(_plain(mark.text), (middle, 0.97), **how)
