@@ -2,9 +2,10 @@
 
 Runs on record elsewhere are no evidence: they touch no bound, no rank, no gamma. They may teach a model, and a wrong
 model costs time only, as long as it knows nothing of positions on which its proposals will be judged (docs/pools.md,
-step 5). An instance that an earlier campaign has run may well be one that this stream still brings. So every run on
-record elsewhere has a *place*: the last position of this stream that could be the same, or none; and a proposal that
-begins at position s is made from runs whose place is before s.
+step 5). An instance that an earlier campaign has run may well be one that this stream still brings. So every instance
+on record elsewhere has a *place*: the last position of this stream that could be the same, or none. And because a
+campaign decides by all it has seen (whom to propose, whom to run again), a run has the last place of everything that
+had been begun by the time it came back. A proposal that begins at s is made from runs whose place is before s.
 """
 
 import re
@@ -42,7 +43,8 @@ class Course:
         head: Hash of the last row that was read.
         settings: Of its configurations, those of this space only.
         config: By run, which of them.
-        place: By run, the last position of this stream that could be the same; -1 for none. Increasing.
+        place: By run, the last position of this stream that could be the same as anything begun before; -1 for none.
+            Increasing.
         low: By run, what it is worth at least.
         high: By run, at most.
         outside: Instances and digests that are not in this stream: they must not join it later.
@@ -123,7 +125,13 @@ def _course(path: Path, question: Question) -> Course:
         _check_target(path, reader.scenario, question.identity)
         fitting = dict(_fitting(reader.configs, proposer.space))
         samples, columns = reader.sample_rows(), reader.outcomes()
+        registered, notes = reader.samples()["sequence"], reader.events()
         campaign, head = reader.campaign_id, reader.head
+    if learned_words(notes):
+        raise ScenarioError(
+            f"{path} had itself learnt from an earlier campaign, so what its proposals knew cannot be told; name the "
+            "ledger that it learnt from"
+        )
     numbers = {config: number for number, config in enumerate(fitting)}
     newest = {
         (config, position): row
@@ -135,8 +143,9 @@ def _course(path: Path, question: Question) -> Course:
     rows = np.array(list(newest.values()), dtype=np.int64)
     rows = rows[columns["status"][rows] != STATUSES.index(Status.LOST)]
     places = Places(question.stream)
-    place_of = {sample.position: places.of(sample) for sample in samples}
-    place = np.array([place_of[position] for position in columns["position"][rows].tolist()], dtype=np.int64)
+    single = np.array([places.of(sample) for sample in samples], dtype=np.int64)
+    so_far = np.maximum.accumulate(np.append(_NOWHERE, single))
+    place = so_far[np.searchsorted(registered, columns["sequence"][rows])]
     order = np.argsort(place, kind="stable")
     status, runtime = columns["status"][rows[order]], columns["runtime"][rows[order]]
     high = np.where(status == STATUSES.index(Status.FAILED), 0.0, np.asarray(question.utility(runtime)))
@@ -150,7 +159,11 @@ def _course(path: Path, question: Question) -> Course:
         low=np.where(status == STATUSES.index(Status.COMPLETED), high, 0.0),
         high=high,
         outside=tuple(
-            sorted({(each.instance, each.digest) for each in samples if place_of[each.position] == _NOWHERE})
+            sorted(
+                (each.instance, each.digest)
+                for each, one in zip(samples, single.tolist(), strict=True)
+                if one == _NOWHERE
+            )
         ),
     )
 
