@@ -42,4 +42,4 @@ def age_words(seconds: float, captime: float | None) -> str:
     """How long a run has been under way, and how long it may be."""
     shown = seconds if captime is None else min(seconds, captime)
     limit = "" if captime is None else f" of {duration_text(captime)}"
-    return f"{duration_text(round(shown, 1))}{limit}"
+    return f"{duration_text(round(shown, 1) if shown >= 1.0 else round(shown, 3))}{limit}"

@@ -45,6 +45,7 @@
 
   let offset = 0;
   function span(seconds) {
+    if (seconds < 0.9995) return (1000 * seconds).toFixed(0) + " ms";
     return seconds < 60 ? seconds.toFixed(1) + " s" : seconds < 3600 ? (seconds / 60).toFixed(1) + " min" : (seconds / 3600).toFixed(1) + " h";
   }
 
