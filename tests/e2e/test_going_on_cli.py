@@ -124,6 +124,8 @@ def test_gamma_favourites_and_verification_on_a_space(searched: Scripted, tmp_pa
     assert "random draws" in checked.stdout
     status = captime("status", str(campaign.ledger), "--json")
     assert json.loads(status.stdout)["certificate"]["gamma"] == grown["certificate"]["gamma"]
+    assert json.loads(status.stdout)["gamma_goal"] == 0.5
+    assert "(goal 0.5)" in captime("status", str(campaign.ledger)).stdout
     code, _, said = campaign.run("--gamma", "1.5")
     assert code == 2
     assert "gamma" in said

@@ -52,7 +52,7 @@ def test_an_honest_pool_is_confirmed(original: Path) -> None:
         assert words in told
 
 
-@pytest.mark.parametrize("order", ["arrival", "fixed"])
+@pytest.mark.parametrize("order", ["arrival", pytest.param("fixed", marks=pytest.mark.slow)])
 def test_pools_of_other_kinds_are_confirmed(order: str, tmp_path: Path) -> None:
     """Without a model, over a list, with a changed gamma, with one goal; and cut off by a budget of laps."""
     space, listed, one = (tmp_path / name for name in ("space", "list", "one"))

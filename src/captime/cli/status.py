@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from captime.campaign.goals import Goal, change_of, goal_of
 from captime.cli.recorded import account_of_ledger
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.slots import Seated, under_way
@@ -59,6 +60,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "state": state,
         "owner": None if reader.owner is None else str(reader.owner),
         "goal": _goal(reader),
+        "gamma_goal": _gamma_goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
         "pace": _pace(reader),
         "n_configs": len(names),
@@ -95,6 +97,14 @@ def _goal(reader: LedgerReader) -> float | None:
     goals = [event.facts.get("epsilon") for event in reader.events() if event.kind == "goal"]
     goal = goals[-1] if goals else reader.scenario.get("goal")
     return float(goal) if isinstance(goal, int | float) else None
+
+
+def _gamma_goal(reader: LedgerReader) -> float | None:
+    """On a space, the gamma that was asked for last."""
+    goals = [change for event in reader.events() if isinstance(change := change_of(event), Goal)]
+    options = reader.scenario.get("options")
+    begun = goal_of(str(reader.scenario.get("procedure")), options if isinstance(options, dict) else {}, 0.0)
+    return goals[-1].gamma if goals else begun.gamma
 
 
 def _pace(reader: LedgerReader) -> str:
@@ -183,6 +193,7 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
         held = newest.certificate
         lines += [
             ("epsilon", " ".join(filter(None, (rounded_up(held.epsilon), _of_goal(found["goal"]), found["pace"])))),
+            *([] if held.gamma is None else [("gamma", f"{rounded_up(held.gamma)} {_of_goal(found['gamma_goal'])}")]),
             ("expected utility", f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)}"),
             ("candidates left", f"{newest.candidates:,} of {held.n_configs:,}"),
         ]
