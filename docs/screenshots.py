@@ -25,15 +25,18 @@ TESTS = Path(__file__).parents[1] / "tests"
 WIDTH, HEIGHT = 1120, 760
 _SLOTS = 4
 _MIDWAY = 0.1
+# Until the page has asked again.
+_NEWS_MS = 1500
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 
 
-def demo_ledger(folder: Path, midway: Callable[[Path], None]) -> Path:
+def demo_ledger(folder: Path, midway: Callable[[Path, Callable[[], None]], None]) -> Path:
     """Forty configurations of a solver that does not exist, on runtimes that a generator made.
 
     Args:
         folder: Where the ledger is made.
-        midway: Called once with the ledger, while the campaign is under way.
+        midway: Called once while the campaign is under way, with the ledger and with what tells it again what is on
+            its slots: a virtual clock stands still while a browser starts.
     """
     sys.path.insert(0, str(TESTS))
     from campaign_stand_ins import question_on, virtual_slots  # noqa: PLC0415 (found on the path just added)
@@ -72,12 +75,15 @@ def demo_ledger(folder: Path, midway: Callable[[Path], None]) -> Path:
         if not called and procedure.certificate().epsilon <= _MIDWAY and len(executor.watch()) == _SLOTS - 1:
             called = True
             with LedgerReader(path) as reader, SlotBoard(path, reader.campaign_id) as board:
-                # Virtual slots have no numbers: each run gets one here.
-                for slot, (request, seconds) in enumerate(executor.watch()):
-                    board.running(Seat(slot, "here"), request, seconds)
-                # One of them has just ended; its successor is about to be chosen.
-                board.idle(Seat(_SLOTS - 1, "here"))
-                midway(path)
+
+                def tell() -> None:
+                    # Virtual slots have no numbers: each run gets one here. One has just ended, and nobody follows yet.
+                    for slot, (request, seconds) in enumerate(executor.watch()):
+                        board.running(Seat(slot, "here"), request, seconds)
+                    board.idle(Seat(_SLOTS - 1, "here"))
+
+                tell()
+                midway(path, tell)
 
     run_campaign(question, path, Manner(jobs=_SLOTS), make_executor=virtual_slots(table, _SLOTS), observer=look)
     return path
@@ -113,15 +119,17 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
 
-        def watched(path: Path) -> None:
+        def watched(path: Path, tell: Callable[[], None]) -> None:
             with dashboard(path) as address:
                 page.goto(address)
                 page.wait_for_selector("#intervals svg", timeout=60_000)
+                tell()
+                page.wait_for_timeout(_NEWS_MS)
                 shoot(page, wishes.folder / "dashboard.png")
 
         ledger = wishes.ledger or demo_ledger(Path(made), watched)
         if wishes.ledger:
-            watched(ledger)
+            watched(ledger, lambda: None)
         report = Path(made) / "report.html"
         subprocess.run(  # noqa: S603 (our own command)
             [sys.executable, "-m", "captime", "report", str(ledger), "-o", str(report)],
