@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from page_claims import CLAIMS, Curves, Verdict, reading
+import numpy as np
+from page_claims import CLAIMS, Curves, Verdict, reading, short
 from page_tables import costs, gaps, promises, relative_costs
 
 from captime.errors import ScenarioError
 from captime.experiments import EXPERIMENTS
 from captime.experiments.gap import IN_FORCE
+from captime.experiments.paper import utilities
 from captime.experiments.rows import Row, bands, read_rows
 from captime.experiments.setting import Setting
 from captime.experiments.shipped import path_of, table_at
@@ -68,7 +70,9 @@ def write_readme(results: Path, readme: Path) -> None:
 
 def page_of(results: Path, pictures: str) -> str:
     """The page, with pictures in the folder of that name."""
-    tables = sorted({path.stem.removeprefix("figure-2-") for path in results.glob("figure-2-*.csv")})
+    begun = sorted({path.stem.removeprefix("figure-2-") for path in results.glob("figure-2-*.csv")})
+    # Of which there are all figures.
+    tables = [name for name in begun if all((results / f"{each}-{name}.csv").exists() for each in FIGURES)]
     rows = {name: {each: _rows(each, name, results) for each in FIGURES} for name in tables}
     found = {name: {each: _curves(each, made) for each, made in rows[name].items()} for name in tables}
     verdicts = {claim: {name: judge(found[name]) for name in tables} for claim, judge in CLAIMS.items()}
@@ -141,9 +145,15 @@ def _about(name: str) -> Iterator[str]:
     setting = Setting(table_at(name))
     table = setting.table
     sheet = Path(os.path.relpath(path.with_suffix(".md"), HERE)).as_posix()
+    scale = setting.time(60.0)
+    longest = short(float(np.quantile(table.seconds, 0.99)) / scale)
+    worths = [setting.truth(utility) for utility in utilities(setting).values()]
+    near = [int(np.count_nonzero(worth >= worth.max() - 0.1)) for worth in worths]
     yield (
         f"{table.n_configs} configurations, {table.n_instances} instances, timeout {duration_text(table.limit)}, "
-        f"{table.censored:.1%} of the runs cut; κ0 = {duration_text(setting.time(60.0))}. [Datasheet]({sheet}).\n"
+        f"{table.censored:.1%} of the runs cut. κ0 = {duration_text(scale)}; one run in a hundred takes {longest} κ0 or "
+        f"more. Within 0.1 of the best, so that nobody has to tell them apart for that epsilon, are {near[0]} "
+        f"configurations by the log-Laplace utility and {near[1]} by the uniform one. [Datasheet]({sheet}).\n"
     )
 
 

@@ -18,24 +18,25 @@ _PROMISES = dict(zip(PANELS, ("on utility", "on mean runtime", "none", "none"), 
 
 
 def relative_costs(rows: dict[str, dict[str, list[Row]]]) -> Iterator[str]:
-    """How many times the race's cost everybody's is at equal epsilon and delta, seed by seed.
+    """How many times the race's cost everybody's is at equal epsilon and delta, seed by seed; table by table.
 
     Args:
         rows: By table and experiment.
     """
-    sources = [("follow-up-1", LOG_LAPLACE), ("follow-up-1", UNIFORM), ("follow-up-6", LOG_LAPLACE)]
-    heading = " | ".join(f"{table}, ε = {goal:g}" for table in rows for goal in GOALS)
-    yield f"| | utility | {heading} |\n|---|---|{'---|' * (len(rows) * len(GOALS))}"
-    seen = set()
-    for experiment, utility in sources:
-        found = {table: [row for row in made[experiment] if row.panel == utility] for table, made in rows.items()}
-        for label in dict.fromkeys(row.label for made in found.values() for row in made):
-            name = {"OUP": "OUP, old rule", "UP": "UP, old rule"}.get(label, label)
-            if label == RACE or (name, utility) in seen:
-                continue
-            seen.add((name, utility))
-            cells = [_ratio_cell(found[table], label, goal) for table in rows for goal in GOALS]
-            yield f"| {name} | {utility.removesuffix(' utility')} | {' | '.join(cells)} |"
+    sources = [("follow-up-1", LOG_LAPLACE), ("follow-up-6", LOG_LAPLACE), ("follow-up-1", UNIFORM)]
+    for table, made in rows.items():
+        yield f"### On {table}\n"
+        yield f"| | utility | {' | '.join(f'ε = {goal:g}' for goal in GOALS)} |\n|---|---|{'---|' * len(GOALS)}"
+        seen = set()
+        for experiment, utility in sources:
+            found = [row for row in made[experiment] if row.panel == utility]
+            for label in dict.fromkeys(row.label for row in found):
+                name = {"OUP": "OUP, old rule", "UP": "UP, old rule"}.get(label, label)
+                if label != RACE and f"{name} {utility}" not in seen:
+                    seen.add(f"{name} {utility}")
+                    cells = [_ratio_cell(found, label, goal) for goal in GOALS]
+                    yield f"| {name} | {utility.removesuffix(' utility')} | {' | '.join(cells)} |"
+        yield ""
 
 
 def _ratio_cell(rows: Sequence[Row], label: str, goal: float) -> str:
@@ -108,6 +109,7 @@ def promises(rows: Sequence[Row]) -> Iterator[str]:
         ends = [row.y for row in rows if row.panel == IN_FORCE and row.label == label]
         told = _when(ends, never) if ends else "at any time, for a share of cut instances that shrinks"
         yield f"| {label} | {' | '.join('' for _ in CERTIFIED_GOALS)} | {told} |"
+    yield "\nCOUP's epsilon is about a space of which the table's configurations are draws, its luckiest share left out."
 
 
 def _labels(rows: Iterable[Row], panel: str) -> list[str]:

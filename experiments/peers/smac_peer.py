@@ -10,7 +10,7 @@ from on_table import BudgetSpent, TableTarget
 
 LABEL = "SMAC3"
 # Trials of each search, a run each: it takes a good part of a second of its own for each.
-FORMS = (100,)
+FORMS = (60,)
 _INSTANCES = 100
 
 

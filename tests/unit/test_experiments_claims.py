@@ -205,7 +205,7 @@ def answers() -> list[Row]:
     """The comparison of answers on a small table, one seed, with enough patience for CapsAndRuns to end."""
     setting = Setting(synthetic_table(1, 8, 200, limit=1.5, first_log_speed=-4.0), delta=0.05)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 200.0)
+        patched.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 90.0)
         return list(gap(setting, 0))
 
 
@@ -237,7 +237,7 @@ def test_guarantees_that_come_at_the_end_are_marked_where_they_come(answers: lis
 def test_numbers_of_others_are_drawn_beside_ours(tmp_path: Path) -> None:
     """`--also FILE`; a file that holds something else is refused."""
     pytest.importorskip("matplotlib")
-    write_npz(synthetic_table(1, 8, 200, limit=1.5, first_log_speed=-4.0, name="tiny"), tmp_path / "tiny.npz")
+    write_npz(synthetic_table(1, 3, 60, limit=1.5, first_log_speed=-4.0, name="tiny"), tmp_path / "tiny.npz")
     write_rows([Row(LOG_LAPLACE, "somebody else", 0, x, 1.0) for x in (0.1, 0.25)], tmp_path / "more.csv")
     sizes = []
     for more in ([], ["--also", str(tmp_path / "more.csv")]):
@@ -275,7 +275,7 @@ def test_the_new_rule_skips_short_captimes() -> None:
     }
     assert first["new"].outcome.captimes.min() >= 64.0
     assert first["old"].outcome.captimes.min() < 64.0
-    with pytest.raises(ScenarioError, match="up has no rule 'newest'"):
+    with pytest.raises(ScenarioError, match="rule of up is 'newest'"):
         simulate(table, utility="uniform(60)", procedure="up", options={"rule": "newest"})
     with pytest.raises(ScenarioError, match="doubles by the old one"):
         simulate(table, utility="uniform(60)", procedure="up", options={"rule": "new", "variant": "as-published"})

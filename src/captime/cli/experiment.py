@@ -116,7 +116,8 @@ def _draw(name: str, rows: list[Row], pictures: list[Path], note: str, seeds: in
     # Means as in the paper that has this picture; costs are skewed, so medians elsewhere.
     by_time = EXPERIMENTS[name].x == "time"
     curves = bands([row for row in rows if not math.isnan(row.x) and row.panel != IN_FORCE], mean=by_time)
-    full_note = f"{note}; {'mean' if by_time else 'median'} of {seeds} seeds, bands: extremes"
+    middle = f"{'mean' if by_time else 'median'} of {seeds} seeds"
+    full_note = f"{note}; {middle}{'' if view.cloud else ', bands: extremes'}"
     if not by_time:
         draw_bands(curves, pictures, view, full_note)
         return

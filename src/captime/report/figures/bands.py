@@ -90,6 +90,17 @@ def draw_bands(
                 fontsize=8.0, handlelength=2.6, columnspacing=1.2,
             )  # fmt: skip
         figure.supxlabel(note, fontsize=7.0, color="#5A5A5A")
+    for path in paths:
+        if path.suffix.lower() == ".png":
+            _with_fewer_colours(path)
+
+
+def _with_fewer_colours(path: Path) -> None:
+    """A picture of lines needs no millions of colours: less than half the size, and nobody sees it."""
+    from PIL import Image  # noqa: PLC0415 (it comes with matplotlib, an optional package)
+
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def _panel(
