@@ -194,7 +194,7 @@ class _Campaign:
 
     def run(self, observer: Observer | None, interrupted: Callable[[], bool]) -> CampaignResult:
         question, ledger = self._question, self._ledger
-        procedure = question.begun_towards(first_goal(question, ledger)).build(self._first_length())
+        procedure = self._fresh()
         evidence = Evidence(
             len(question.configs), procedure.plan, question.utility, repeatable=question.program.repeatable
         )
@@ -251,10 +251,11 @@ class _Campaign:
         remembering = Remembering(self._losses, journal, memory.known, memory.attempts)
         return InOrder(remembering, self._manner.window), None
 
-    def _first_length(self) -> int | None:
-        """How long the stream was when the campaign began."""
-        length = self._ledger.scenario.get("length", self._question.stream.length)
-        return None if length is None else int(str(length))
+    def _fresh(self) -> Procedure:
+        """Who decides, as it was when the campaign began: with the first goals, and the first length of the stream."""
+        question, ledger = self._question, self._ledger
+        length = ledger.scenario.get("length", question.stream.length)
+        return question.begun_towards(first_goal(question, ledger)).build(None if length is None else int(str(length)))
 
     def _roster(self, proposer: Proposer) -> Roster:
         """On a space configurations come into being when they are asked for."""
@@ -263,7 +264,7 @@ class _Campaign:
 
     def _changed(self, procedure: Procedure, apply: Callable[[Change], None]) -> Procedure:
         """The procedure, with everything as it is asked for now."""
-        changes = new_changes(self._question, self._ledger, self._memory, self._growth)
+        changes = new_changes(self._question, self._ledger, self._memory, self._growth, self._fresh)
         if self._manner.order == "fixed":
             return OneAfterTheOther(procedure, [*self._memory.changes, *changes], apply)
         for change in changes:

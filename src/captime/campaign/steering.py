@@ -1,9 +1,10 @@
 """Changes between two lives of a campaign: found, written down, and made."""
 
 from collections import deque
+from collections.abc import Callable
 
 from captime.campaign.earlier import NOTE, Earlier
-from captime.campaign.goals import Change, Goal, Joined, Longer, goal_of, let_join, set_goal, set_length
+from captime.campaign.goals import Change, Goal, Joined, Longer, change_of, goal_of, let_join, set_goal, set_length
 from captime.campaign.identity import Growth
 from captime.campaign.question import Question
 from captime.campaign.resuming import Memory
@@ -37,31 +38,38 @@ class Steering:
 
     def apply(self, change: Change) -> None:
         """From now on it is so."""
-        match change:
-            case Goal():
-                set_goal(self._procedure, change)
-            case Longer(length):
-                set_length(self._procedure, length)
-            case Joined():
-                self._join(change)
+        first = make(self._procedure, change)
+        if isinstance(change, Joined):
+            self._join(first, change.count)
         # Whoever was out of it may be in it again.
         self._evidence.retire(self._procedure.candidates)
 
-    def _join(self, joined: Joined) -> None:
-        first = let_join(self._procedure, joined)
-        rows = [self._newcomers.popleft() for _ in range(joined.count)]
+    def _join(self, first: int, count: int) -> None:
+        rows = [self._newcomers.popleft() for _ in range(count)]
         if self._roster is not None:
             self._roster.expect(first, rows)
-            self._roster.grow(first + joined.count, self._evidence, {})
+            self._roster.grow(first + count, self._evidence, {})
         else:
             self._list(rows, first)
-        self._evidence.grow(first + joined.count)
+        self._evidence.grow(first + count)
 
     def _list(self, rows: list[ConfigRow], first: int) -> None:
         """They stand behind the others; what is on record is not written again."""
         self._question.configs.extend(rows)
         self._question.program.extend([configuration_of(row) for row in rows])
         self._ledger.added(rows[max(0, len(self._ledger.configs) - first) :])
+
+
+def make(procedure: Procedure, change: Change) -> int:
+    """Tell a procedure of a change; return the index of the first who joins, if somebody does."""
+    match change:
+        case Goal():
+            set_goal(procedure, change)
+        case Longer(length):
+            set_length(procedure, length)
+        case Joined():
+            return let_join(procedure, change)
+    return 0
 
 
 def first_goal(question: Question, ledger: Ledger) -> Goal:
@@ -71,27 +79,35 @@ def first_goal(question: Question, ledger: Ledger) -> Goal:
     return goal_of(question.procedure, options if isinstance(options, dict) else question.options, epsilon)
 
 
-def new_changes(question: Question, ledger: Ledger, memory: Memory, growth: Growth) -> list[Change]:
-    """What is asked otherwise than before, written down.
+def new_changes(
+    question: Question, ledger: Ledger, memory: Memory, growth: Growth, fresh: Callable[[], Procedure]
+) -> list[Change]:
+    """What is asked otherwise than before, written down; whoever cannot go on with it refuses before that.
 
     Args:
         question: What is asked now.
         ledger: Where it is written down.
         memory: What was asked before.
         growth: What was added to the lists.
+        fresh: Makes a procedure like the one that goes on, with nothing known yet.
     """
-    changes: list[Change] = []
+    notes: list[Noted] = []
     length = question.stream.length
     if growth.instances and length is not None:
-        ledger.noted("instances", list=list(growth.instances), length=length)
-        changes.append(Longer(length))
+        notes.append(Noted(0, "instances", {"list": list(growth.instances), "length": length}))
     if growth.configurations:
-        ledger.noted("configurations", list=list(growth.configurations), earliest=memory.frontier)
-        changes.append(Joined(len(growth.configurations), memory.frontier))
+        facts = {"list": list(growth.configurations), "earliest": memory.frontier}
+        notes.append(Noted(0, "configurations", facts))
     goals = [change for change in memory.changes if isinstance(change, Goal)]
     if question.goal != (goals[-1] if goals else first_goal(question, ledger)):
-        ledger.noted("goal", **question.goal.facts())
-        changes.append(question.goal)
+        notes.append(Noted(0, "goal", question.goal.facts()))
+    changes = [change for note in notes if (change := change_of(note)) is not None]
+    if changes:
+        trial = fresh()
+        for change in changes:
+            make(trial, change)
+    for note in notes:
+        ledger.noted(note.kind, **note.facts)
     return changes
 
 
