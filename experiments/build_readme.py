@@ -151,7 +151,7 @@ def _about(name: str) -> Iterator[str]:
     near = [int(np.count_nonzero(worth >= worth.max() - 0.1)) for worth in worths]
     yield (
         f"{table.n_configs} configurations, {table.n_instances} instances, timeout {duration_text(table.limit)}, "
-        f"{table.censored:.1%} of the runs cut. κ0 = {duration_text(scale)}; one run in a hundred takes {longest} κ0 or "
+        f"{table.censored:.1%} of the runs cut. κ0 = {duration_text(scale)}; one run in 100 takes {longest} κ0 or "
         f"more. Within 0.1 of the best, so that nobody has to tell them apart for that epsilon, are {near[0]} "
         f"configurations by the log-Laplace utility and {near[1]} by the uniform one. [Datasheet]({sheet}).\n"
     )

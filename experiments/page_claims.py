@@ -42,13 +42,16 @@ def interior_minimum(found: Found) -> Verdict:
 
 
 def explodes(found: Found) -> Verdict:
-    """How much more the shortest captime that is possible at all costs than the best one."""
-    times = []
-    for curves in found["figure-1"].values():
-        cost, known = _known(curves["Naive"])
-        if len(known) > 2:
-            times.append(float(cost[known[0]] / cost[known].min()))
-    return _at_least(times, 2.0, "times the least")
+    """How much faster Naive's cost grows towards small epsilon at the captime where u(κ) = 0.1 than at twice that."""
+    curves = found["figure-2"][LOG_LAPLACE]
+    near, far = (np.array(curves[f"Naive, κ = {times} κ0"].middle) for times in (5, 10))
+    known = np.flatnonzero(~np.isnan(near) & ~np.isnan(far))
+    if len(known) < 2:
+        return Verdict(None, "Naive is hardly possible")
+    grown = [float(cost[known[0]] / cost[known[-1]]) for cost in (near, far)]
+    goals = [curves[UP].x[place] for place in (known[-1], known[0])]
+    told = f"from ε = {goals[0]:g} to {goals[1]:g} {short(grown[0])} times at 5 κ0, {short(grown[1])} times at 10 κ0"
+    return Verdict(grown[0] >= 2.0 * grown[1], told)
 
 
 def up_below_naive(found: Found) -> Verdict:
@@ -137,7 +140,7 @@ def answers_before_guarantees(found: Found) -> Verdict:
 
 CLAIMS: dict[str, Callable[[Found], Verdict]] = {
     "Naive has a best captime between the extremes (Fig. 1)": interior_minimum,
-    "Naive's cost explodes where its captime barely allows epsilon (Fig. 1)": explodes,
+    "Naive's cost explodes as epsilon approaches u(κ) (Fig. 2)": explodes,
     "UP costs less than Naive for the smallest epsilon, log-Laplace (Fig. 2)": up_below_naive,
     "with the uniform utility Naive at κ0 keeps up with UP (Fig. 3)": naive_keeps_up,
     "at ten times that captime it costs far more than UP (Fig. 3)": naive_far_worse,

@@ -109,7 +109,7 @@ def promises(rows: Sequence[Row]) -> Iterator[str]:
         ends = [row.y for row in rows if row.panel == IN_FORCE and row.label == label]
         told = _when(ends, never) if ends else "at any time, for a share of cut instances that shrinks"
         yield f"| {label} | {' | '.join('' for _ in CERTIFIED_GOALS)} | {told} |"
-    yield "\nCOUP's epsilon is about a space of which the table's configurations are draws, its luckiest share left out."
+    yield "\nCOUP's epsilon is about a space of which the table's configurations are draws, its luckiest part left out."
 
 
 def _labels(rows: Iterable[Row], panel: str) -> list[str]:

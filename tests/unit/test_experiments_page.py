@@ -32,13 +32,13 @@ def script(monkeypatch: pytest.MonkeyPatch, name: str, folder: Path = EXPERIMENT
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Numbers of all experiments on a small table, two seeds, and of one other configurator."""
+    """Numbers of all experiments on a small table, and of one other configurator."""
     folder = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 20.0)
-        table = synthetic_table(1, 12, 200, limit=1.5, first_log_speed=-4.0, name="tiny")
+        patched.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 10.0)
+        table = synthetic_table(1, 8, 120, limit=1.5, first_log_speed=-4.0, name="tiny")
         for name, experiment in EXPERIMENTS.items():
-            rows = compute(name, Setting(table, delta=experiment.delta), 2)
+            rows = compute(name, Setting(table, delta=experiment.delta), 1)
             write_rows(rows, folder / f"{name}-tiny.csv")
     moments = [row.x for row in read_rows(folder / "gap-tiny.csv") if row.label == UP and row.panel == UTILITY]
     others = [Row(CONFIGURATORS, "Some Search", seed, x, 0.5) for x in moments[:41] for seed in (0, 1)]

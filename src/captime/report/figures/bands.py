@@ -80,7 +80,9 @@ def draw_bands(
             # An odd one has the last row to itself.
             drawn[-1].set_subplotspec(drawn[-1].get_gridspec()[rows - 1, :])
         _label_once(drawn, -(-len(panels) // rows))
-        _share_heights([axes for axes, title in zip(drawn, panels, strict=True) if title not in view.other])
+        _share([axes for axes, title in zip(drawn, panels, strict=True) if title not in view.other], "ylim")
+        if view.log_x:
+            _share(drawn, "xlim")
         figure = drawn[0].figure
         if not many:
             pairs = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in drawn]
@@ -167,8 +169,8 @@ def _label_once(drawn: Sequence[Any], columns: int) -> None:
             axes.set_ylabel("")
 
 
-def _share_heights(drawn: Sequence[Any]) -> None:
-    """The same vertical range in all panels, so that they can be compared across."""
-    limits = [axes.get_ylim() for axes in drawn]
+def _share(drawn: Sequence[Any], limit: str) -> None:
+    """The same range (`xlim` or `ylim`) in all panels, so that they can be compared across."""
+    ranges = [axes.properties()[limit] for axes in drawn]
     for axes in drawn:
-        axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+        axes.set(**{limit: (min(low for low, _ in ranges), max(high for _, high in ranges))})
