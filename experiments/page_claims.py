@@ -143,7 +143,7 @@ CLAIMS: dict[str, Callable[[Found], Verdict]] = {
     "Naive's cost explodes as epsilon approaches u(κ) (Fig. 2)": explodes,
     "UP costs less than Naive for the smallest epsilon, log-Laplace (Fig. 2)": up_below_naive,
     "with the uniform utility Naive at κ0 keeps up with UP (Fig. 3)": naive_keeps_up,
-    "at ten times that captime it costs far more than UP (Fig. 3)": naive_far_worse,
+    "with the uniform utility Naive at 10 κ0 costs far more than UP (Fig. 3)": naive_far_worse,
     "OUP costs less than UP (follow-up, Fig. 1)": oup_below_up,
     "OUP spends less on the worse half of the configurations (follow-up, Fig. 2)": oup_spares_the_bad,
     "COUP costs less than OUP afresh on every pool (follow-up, Fig. 3)": coup_keeps_its_past,

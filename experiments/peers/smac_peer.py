@@ -28,6 +28,7 @@ def search(target: TableTarget, trials: int) -> None:
     """Until the budget is spent or so many trials are made."""
     from ConfigSpace import Categorical, Configuration, ConfigurationSpace  # noqa: PLC0415 (optional)
     from smac import AlgorithmConfigurationFacade, Scenario  # noqa: PLC0415 (optional)
+    from smac.main.exceptions import ConfigurationSpaceExhaustedException  # noqa: PLC0415 (optional)
     from smac.runhistory.dataclasses import TrialValue  # noqa: PLC0415 (optional)
 
     space = ConfigurationSpace(seed=target.seed)
@@ -56,5 +57,5 @@ def search(target: TableTarget, trials: int) -> None:
                 incumbent = facade.intensifier.get_incumbent()
                 if incumbent is not None:
                     target.recommends(target.nearest(dict(incumbent)))
-        except (BudgetSpent, StopIteration):
+        except (BudgetSpent, StopIteration, ConfigurationSpaceExhaustedException):
             return
