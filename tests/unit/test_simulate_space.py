@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from captime.cli import app
 from captime.errors import ScenarioError, TableError
+from captime.procedures.protocol import Procedure
 from captime.simulation import (
     Learnt,
     MadeUp,
@@ -22,12 +23,13 @@ from captime.simulation import (
 )
 from captime.sources import RuntimeTable
 from captime.sources.formats.npz import write_npz
+from captime.sources.replay import Replay
 from captime.spaces import Proposer, Space, write_space
 from captime.spaces.formats.section import read_section
 from captime.utilities import parse_utility
 
 UTILITY = "log-laplace(1, 1)"
-WISHES = ["--utility", UTILITY, "--epsilon", "0.3", "--option", "gamma=0.5"]
+WISHES = ["--utility", UTILITY, "--epsilon", "0.3", "--option", "gamma=0.25"]
 
 
 def space() -> Space:
@@ -130,6 +132,19 @@ def test_campaigns_on_a_space_find_something_good_and_say_what_it_is_worth() -> 
     assert pooled.found.above <= 0.25
     assert pooled.found.default is not None
     assert pooled.found.worth > pooled.found.default
+
+
+def test_the_certificate_is_about_whoever_leads() -> None:
+    """Not about somebody of whom more was proved before a better bet was found."""
+    leaders = []
+
+    def watch(procedure: Procedure, _: Replay) -> None:
+        pool = procedure._procedure  # type: ignore[attr-defined]
+        assert pool.certificate().config == pool.leader or pool.finished() is not None
+        leaders.append(pool.leader)
+
+    run(MadeUp(space(), 1.0, seed=2), observer=watch)
+    assert len(set(leaders)) > 1
 
 
 def test_certificates_on_spaces_of_known_law_are_true() -> None:

@@ -38,7 +38,11 @@ class PoolCertificates(PoolStanding):
         self._best: Certificate | None = None
 
     def _certify(self) -> None:
-        """Of all statements that hold now, and the one held, keep the one that is nearest to the goals."""
+        """Of all statements about the leader that hold now, and the one held, keep the one nearest to the goals.
+
+        What was said about a former leader is still true, but nobody wants to hear it: the one that leads now is the
+        better bet, if a looser one. Only what reaches the goals is held, whoever leads.
+        """
         epsilon, gamma = self._statements()
         distance = self._distance(epsilon, gamma)
         distance[gamma >= 1.0] = np.inf
@@ -47,13 +51,16 @@ class PoolCertificates(PoolStanding):
         if epsilon[-1] > max(self.problem.epsilon, float(epsilon[-2])):
             distance[-1] = np.inf  # about anyone, but saying less than what is said about the pool
         place = int(np.flatnonzero(distance == distance.min())[-1])
-        if self._best is not None and self._best.gamma is not None:
+        if self._best is not None and self._best.gamma is not None and self._still_counts(self._best):
             held = self._distance(np.array([self._best.epsilon]), np.array([self._best.gamma]))
             if distance[place] > held[0]:
                 return
         if np.isfinite(distance[place]):
             count = min(place + 1, self.size)
             self._best = self._statement(float(epsilon[place]), float(gamma[place]), count)
+
+    def _still_counts(self, held: Certificate) -> bool:
+        return held.config == self.leader or self.reached(self.problem.epsilon, self._gamma, self._stop)
 
     def _distance(self, epsilon: FloatArray, gamma: FloatArray) -> FloatArray:
         """How far a statement is from the goals that count; among those that reach them, how much it leaves open."""
