@@ -8,6 +8,7 @@ worth is known exactly: the mean of the recorded worths by these shares.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def _directions(table: RuntimeTable) -> FloatArray:
     return directions
 
 
-def _grown(inputs: FloatArray, outputs: FloatArray, seed: int):  # type: ignore[no-untyped-def] # noqa: ANN202 (scikit-learn has no types)
+def _grown(inputs: FloatArray, outputs: FloatArray, seed: int) -> Any:  # noqa: ANN401 (scikit-learn has no types)
     try:
         # Imported here: it is optional, and takes a second.
         from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415 (see above)

@@ -34,10 +34,10 @@ class MadeUp:
         seed: Of everything.
     """
 
-    limit = np.inf
-    length = None
-    population = "stream"
-    n_instances = 0
+    limit: float = np.inf
+    length: int | None = None
+    population: str = "stream"
+    n_instances: int = 0
 
     def __init__(self, space: Space, typical: float, *, seed: int = 0) -> None:
         self.name = f"made-up target, seed {seed}"
