@@ -112,7 +112,7 @@ def _directions(table: RuntimeTable) -> FloatArray:
     return directions
 
 
-def _grown(inputs: FloatArray, outputs: FloatArray, seed: int) -> Any:  # noqa: ANN401 (scikit-learn has no types)
+def _grown(inputs: FloatArray, outputs: FloatArray, seed: int) -> Any:
     try:
         # Imported here: it is optional, and takes a second.
         from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415 (see above)
