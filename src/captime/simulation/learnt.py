@@ -80,7 +80,7 @@ class Learnt:
         for own, leaves in zip(self._leaves.T, self._forest.apply(inputs).T, strict=True):
             together = leaves[:, None] == own
             found += together / together.sum(axis=1, keepdims=True)
-        return found / self._leaves.shape[1]
+        return np.asarray(found / self._leaves.shape[1])
 
     def seconds(self, config: int, first: int, last: int) -> FloatArray:
         """See the protocol."""

@@ -4,6 +4,8 @@ A number has waves over its range, from a slope to a dip in the middle and finer
 sign, a choice a mark per value. A parameter that is inactive does nothing: all its terms are 0.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
@@ -56,7 +58,7 @@ class Basis:
         return np.nan_to_num(terms) if terms.shape[1] else np.zeros((len(codes), 1))
 
 
-def _columns(rows: list[tuple[int, ...]], width: int) -> list[IntArray]:
+def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[IntArray]:
     return list(np.array(rows, dtype=np.int64).reshape(-1, width).T)
 
 

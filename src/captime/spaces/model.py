@@ -8,6 +8,7 @@ space most of them become next to nothing, and that is what lets a handful of co
 parameters.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -116,13 +117,13 @@ class Surrogate:
             explained = np.bincount(whose, (terms.T @ pull) ** 2, minlength=count)
             room = np.bincount(whose, np.einsum("ij,ij->j", inverse @ terms, terms), minlength=count)
             strength = strength * np.sqrt(explained / (room + toll))
-            together *= float(np.sqrt(max(pull @ alike @ pull, _TINY) / (np.sum(inverse * alike) + toll)))
+            together *= math.sqrt(max(float(pull @ alike @ pull), _TINY) / (float(np.sum(inverse * alike)) + toll))
             calm = np.sqrt(float(pull**2 @ variance) / float(np.diag(inverse) @ variance))
             unrest = float(np.clip(unrest * calm, _CALMEST, _WILDEST))
         self.strength: FloatArray = strength
         self._spread: FloatArray = strength[whose]
         self._together = together
-        self._inverse: FloatArray = inverse
+        self._inverse: FloatArray = np.asarray(inverse, dtype=np.float64)
         self._pull: FloatArray = pull
 
     def _alike(self, some: FloatArray, others: FloatArray) -> FloatArray:

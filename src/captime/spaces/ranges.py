@@ -43,7 +43,7 @@ class Ranges:
         """Where the values of these parameters lie in their ranges; not a number where they are inactive."""
         values = codes[:, self.places]
         scaled = np.log(values, out=values.copy(), where=self._log & (values > 0.0))
-        return (scaled - self._low) / self._span
+        return np.asarray((scaled - self._low) / self._span)
 
     def values(self, units: FloatArray) -> FloatArray:
         """The nearest values that these parameters can take."""
