@@ -477,6 +477,39 @@ def test_scouts_are_fixed_and_the_champions_bound_begins_after_its_choice() -> N
     assert run.race._board.lower_of(counts, level)[0] == scout.lower
 
 
+def scouts_of(table: FloatArray, epsilon: float) -> tuple[set[int], int]:
+    """Who has run anything by the time the champion is known, and who that is."""
+    run = run_of(table, epsilon=epsilon)
+    while run.race._scout is not None and run.race._scout.champion is None:
+        assert run.lap()
+    scout = run.race._scout
+    assert scout is not None
+    assert scout.champion is not None
+    return set(np.flatnonzero(run.replay.tally.n).tolist()), scout.champion
+
+
+def test_more_are_tried_if_the_first_few_leave_it_open_and_only_the_first_positions_decide_that() -> None:
+    """Who is good enough for anyone may be rare. What the few meet later must not send others to the same positions."""
+    table = np.full((400, 4000), 9.0)  # worth 0.85 each
+    table[36] = 0.5  # the only good one, a scout only if more are called
+    first = {0, 57, 114, 171, 228, 285, 342, 399}
+    some, champion = scouts_of(table, 0.1)
+    assert some > first
+    assert len(some) == 18
+    assert champion == 36
+    assert scouts_of(table, 0.05)[0] == first, "0.85 is far below 0.95: nobody is called in vain"
+    table[57] = table[114] = 0.5
+    assert scouts_of(table, 0.1)[0] == first, "two of the few are good enough already"
+    for later in (table[:, 4:], table[:, 4:] * 0.0 + 59.0, table[:, 4:] * 0.0 + 0.1):
+        changed = np.concatenate((table[:, :4], later), axis=1)
+        assert scouts_of(changed, 0.1)[0] == first
+    table[57] = table[114] = 9.0
+    for seconds in (59.0, 0.1):
+        changed = table.copy()
+        changed[:, 4:] = seconds
+        assert scouts_of(changed, 0.1)[0] == some
+
+
 def recomputed(run: Run, config: int, first: int) -> tuple[FloatArray, FloatArray]:
     """Interval ends of a configuration from this position on, from the table once more."""
     return run.replay.samples(config, first, int(run.replay.tally.n[config]))

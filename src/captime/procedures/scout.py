@@ -14,12 +14,25 @@ from captime.tally import Tally
 
 _MEMBERS = 8
 _TRIALS = (4, 8, 16)
+# Among many, who is good enough for anyone may be rare: unless so many of the first few have means above the goal, or
+# all are far below it (in units of what the goal leaves open), one configuration in so many is tried. That is decided
+# on the first positions, which everybody runs if the race goes on: nobody is sent to a position, or kept from it, by
+# what happened there.
+_PROMISING, _FAR_BELOW = 2, 1.0
+_ONE_IN, _MOST_MEMBERS = 32, 64
+# While there are many, most go at once.
+_MANY_KEEP_ONE_IN = 4
 # Give up once this share of what the warm start will cost anyway is spent.
 _SHARE = 0.15
 # After so many runs a mean that is not above the goal is taken at its word. Where the goal is out of sight anyway, the
 # champion goes on: what it shows is the first certificate worth reading, long before everybody has run.
 _ENOUGH, _ENOUGH_FOR_ANYTIME = 12, 48
 _OUT_OF_SIGHT = 0.99
+
+
+def _spread(n_configs: int, members: int) -> IntArray:
+    """So many configurations, from one end of the list to the other."""
+    return np.unique(np.linspace(0, n_configs - 1, max(1, members)).astype(np.int64))
 
 
 class Scout:
@@ -41,7 +54,9 @@ class Scout:
     """
 
     def __init__(self, n_configs: int, goal: float, log_inverse: float, warm_runs: int, board: Scoreboard) -> None:
-        self._members: IntArray = np.unique(np.linspace(0, n_configs - 1, _MEMBERS).astype(np.int64))
+        self._members: IntArray = _spread(n_configs, _MEMBERS)
+        more = min(n_configs // _ONE_IN, _MOST_MEMBERS)
+        self._more = np.setdiff1d(_spread(n_configs, more), self._members) if more > _MEMBERS else self._members[:0]
         self._goal = goal
         self._enough = _ENOUGH if goal < _OUT_OF_SIGHT else _ENOUGH_FOR_ANYTIME
         self.level = log_inverse
@@ -83,11 +98,21 @@ class Scout:
     def choose(self, sums: FloatArray) -> None:
         """All members have run the positions wanted: halve, or name the champion."""
         order = self._members[np.argsort(-sums[self._members], kind="stable")]
-        self._members = order[: -(-len(order) // 2)]
+        if self._round == 0 and self._wants_more(sums[order] / _TRIALS[0]):
+            self._members, self._more = np.concatenate((self._members, self._more)), self._more[:0]
+            return
+        self._members = order[: -(-len(order) // (_MANY_KEEP_ONE_IN if len(order) > _MEMBERS else 2))]
         self._round += 1
         if self._round == len(_TRIALS) or len(self._members) == 1:
             self.champion = int(order[0])
             self.start = _TRIALS[self._round - 1]
+
+    def _wants_more(self, means: FloatArray) -> bool:
+        """Whether the first few, best first, leave it open that somebody is good enough."""
+        if not len(self._more):
+            return False
+        far = self._goal - _FAR_BELOW * (1.0 - self._goal)
+        return bool(means[min(_PROMISING, len(means)) - 1] < self._goal and means[0] > far)
 
     @property
     def count(self) -> int:
