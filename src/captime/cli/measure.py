@@ -87,9 +87,7 @@ def measure_command(
 def _drawn(proposer: Proposer | None, count: int, scenario: Path) -> tuple[Configuration, ...]:
     """The default and random draws, named by their settings, so that a table of them can be simulated on as a space."""
     if proposer is None:
-        raise ScenarioError(
-            f"--draws asks for random configurations, but {scenario.name} has no [space]; leave it out"
-        )
+        raise ScenarioError(f"--draws asks for random configurations, but {scenario.name} has no [space]; leave it out")
     space = proposer.space
     drawn = [space.default, *(space.draw(proposer.seed, number) for number in range(count))]
     return tuple(
