@@ -111,16 +111,19 @@ def smac(bench: Bench) -> None:
     from smac import AlgorithmConfigurationFacade, Scenario  # noqa: PLC0415 (optional)
     from smac.runhistory.dataclasses import TrialValue  # noqa: PLC0415 (optional)
 
-    space = as_configspace(bench.space)
+    space = as_configspace(_without_fine_print(bench.space))
     space.seed(bench.seed)
     names = [str(number) for number in range(_BUNDLES)]
 
-    def settings_in(config: Any) -> Settings:
-        return bench.space.settings(bench.space.deactivated(bench.space.codes(_plain(dict(config)))[np.newaxis])[0])
-
-    def cost(config: Any, instance: str, seed: int = 0) -> float:  # noqa: ARG001 (instances bring their own)
+    def cost(config: Any, instance: str) -> float:
+        settings = _in_space(bench.space, dict(config))
+        if settings is None:
+            return 1.0  # forbidden, and known to be without a run
         first = int(instance) * _BUNDLE
-        return 1.0 - float(bench.utilities(settings_in(config), range(first, first + _BUNDLE)).mean())
+        return 1.0 - float(bench.utilities(settings, range(first, first + _BUNDLE)).mean())
+
+    def never(config: Any, instance: str, seed: int = 0) -> float:  # the facade wants one, and asks and tells anyway
+        return cost(config, instance) + 0 * seed
 
     with tempfile.TemporaryDirectory() as folder:
         scenario = Scenario(
@@ -131,21 +134,32 @@ def smac(bench: Bench) -> None:
             instance_features={name: [float(name)] for name in names},
             seed=bench.seed,
         )
-        facade = AlgorithmConfigurationFacade(scenario, cost, overwrite=True, logging_level=50)
+        facade = AlgorithmConfigurationFacade(scenario, never, overwrite=True, logging_level=50)
         try:
             while True:
                 trial = facade.ask()
                 facade.tell(trial, TrialValue(cost=cost(trial.config, str(trial.instance))))
                 incumbent = facade.intensifier.get_incumbent()
-                if incumbent is not None:
-                    bench.recommends(settings_in(incumbent))
+                best = None if incumbent is None else _in_space(bench.space, dict(incumbent))
+                if best is not None:
+                    bench.recommends(best)
         except (BudgetSpent, StopIteration):
             return
 
 
-def _plain(settings: dict[str, Any]) -> Settings:
-    """NumPy's numbers and texts as Python's own."""
-    return {name: value.item() if hasattr(value, "item") else value for name, value in settings.items()}
+def _without_fine_print(space: Space) -> Space:
+    """What ConfigSpace can say of a space: numbers are not rounded, and forbidden combinations are found out later."""
+    plain = [replace(each, digits=None) if isinstance(each, Float) else each for each in space.parameters]
+    return replace(space, parameters=tuple(plain), forbidden=(), favourites=())
+
+
+def _in_space(space: Space, values: dict[str, Any]) -> Settings | None:
+    """Settings from what ConfigSpace has: NumPy's values as Python's own, rounded; None if they are forbidden."""
+    row = space.codes({name: value.item() if hasattr(value, "item") else value for name, value in values.items()})
+    for place, parameter in enumerate(space.parameters):
+        row[place] = parameter.rounded(np.array([row[place]]))[0] if isinstance(parameter, Float) else row[place]
+    codes = space.deactivated(row[np.newaxis])
+    return space.settings(codes[0]) if space.allowed(codes)[0] else None
 
 
 METHODS: Mapping[str, Callable[[Bench], None]] = {
