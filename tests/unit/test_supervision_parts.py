@@ -9,14 +9,14 @@ import pytest
 from captime.errors import InvariantViolated, ScenarioError
 from captime.executors import LocalExecutor
 from captime.executors.local_slots import cores
-from captime.supervision import kernel, processes, run
+from captime.supervision import kernel, processes, run, tree
 from captime.supervision.bootstrap import command
 from captime.supervision.child import Started
 from captime.supervision.groups import Group
 from captime.supervision.limits import Limits, too_late
 from captime.supervision.messages import Report
 from captime.supervision.scratch import Folders, remove, used_bytes
-from captime.supervision.tree import Tree, strike_group
+from captime.supervision.tree import Tree, strike, strike_group
 from supervised import Bench, Plain, launch
 
 
@@ -146,6 +146,27 @@ def test_whatever_is_in_a_directory_can_be_measured_and_removed(tmp_path: Path) 
     assert not inside.exists()
     assert (outside / "kept").exists()
     remove(str(inside))
+
+
+def test_who_was_killed_is_waited_for_even_if_it_cannot_be_found_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process on its way out has lost its environment, and with it its tag, before it is gone."""
+    daemon, main = subprocess.Popen(["sleep", "60"]), subprocess.Popen(["true"])
+    main.wait()
+    found, strikes = iter([[daemon.pid]]), iter([None, None, None])
+
+    def struck_at_last(process: processes.Process) -> None:
+        if next(strikes, process) is not None:
+            strike(process)
+
+    monkeypatch.setattr(tree, "tagged", lambda _tag, **_: next(found, []))
+    monkeypatch.setattr(tree, "strike", struck_at_last)
+    try:
+        made = Tree(Started(main.pid, 0, 0, 0), None, adopts=False, keep=frozenset, tag="leaving/1")
+        assert made.destroy() == (1, True)
+        assert daemon.wait(10) == -9
+    finally:
+        daemon.kill()
+        daemon.wait()
 
 
 def test_our_own_group_is_never_struck() -> None:

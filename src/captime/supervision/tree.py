@@ -184,7 +184,7 @@ class Tree:
         looks_without_any = 0
         pause = 0.0
         while looks_without_any < 2:
-            living = [each for each in self._everybody() if each.alive]
+            living = self._living(killed)
             looks_without_any = 0 if living else looks_without_any + 1
             if living:
                 if self._group is not None:
@@ -199,6 +199,15 @@ class Tree:
                 pause = min(0.01, pause + 0.0005)
             self._reap()
         return len({pid for pid, _ in killed} - {self.started.pid}), True
+
+    def _living(self, killed: Iterable[tuple[int, int]]) -> list[Process]:
+        """Who is alive, those included who were killed, are not gone yet, and cannot be found any more."""
+        found = {(each.pid, each.started): each for each in self._everybody()}
+        for pid, started in killed:
+            leaving = look_at(pid)
+            if leaving is not None and leaving.started == started:
+                found.setdefault((pid, started), leaving)
+        return [each for each in found.values() if each.alive]
 
     def _everybody(self) -> list[Process]:
         members = self.members()
