@@ -6,15 +6,15 @@ may be used, whether the engine looked at it or not; what it certified follows f
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
-from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
-from captime.skeptic.books import Books, Story
+from captime.skeptic.books import Story
+from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets
 from captime.skeptic.question import Question
 
@@ -80,23 +80,13 @@ def _naive_cells(question: Question, n_configs: int, *, published: bool) -> Cell
 
 
 @dataclass(slots=True)
-class FixedCheck:
-    """A check of one certificate of a procedure with fixed captimes, against the rows before it.
-
-    Args:
-        books: What those rows say.
-        question: What was asked.
-        held: The certificate.
+class FixedCheck(Check):
+    """A check of one certificate of a procedure with fixed captimes.
 
     Attributes:
-        account: What was found, one line each.
         why: Why it cannot be checked; empty if it was.
     """
 
-    books: Books
-    question: Question
-    held: Certificate
-    account: list[str] = field(default_factory=list)
     why: str = ""
 
     def check(self) -> None:

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from captime.certificate import Certificate
 from captime.errors import LedgerDamaged, ScenarioError
 from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas, arrivals
-from captime.skeptic.books import Books
+from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets, above
 from captime.skeptic.lottery import Lottery
-from captime.skeptic.question import Question
 from captime.skeptic.scores import Scores
 from captime.spaces.formats import read_space_section
 
@@ -32,22 +30,9 @@ _TIE = 1e-9
 
 
 @dataclass(slots=True)
-class PoolCheck:
-    """A check of one certificate against the rows before it.
+class PoolCheck(Check):
+    """A check of one certificate about a growing pool."""
 
-    Args:
-        books: What those rows say.
-        question: What was asked.
-        held: The certificate.
-
-    Attributes:
-        account: What was found, one line each.
-    """
-
-    books: Books
-    question: Question
-    held: Certificate
-    account: list[str] = field(default_factory=list)
     _scores: Scores = field(init=False)
     _who: list[Arrival] = field(init=False)
     _shares: ArrivalShares = field(init=False)

@@ -12,15 +12,14 @@ from fractions import Fraction
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.skeptic import late as late_shares
 from captime.skeptic.books import Books, story_of
+from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets, above
 from captime.skeptic.late import Late, first_of, read_late
 from captime.skeptic.lottery import Lottery
 from captime.skeptic.pilot import Pilot, read_pilot
-from captime.skeptic.question import Question
 from captime.skeptic.scores import Ends, Scores
 
 # Shares of delta, docs/random-captimes.md step 8. They sum to 1.
@@ -33,22 +32,9 @@ _SCOUT_START = 16
 
 
 @dataclass(slots=True)
-class RaceCheck:
-    """A check of one certificate against the rows before it.
+class RaceCheck(Check):
+    """A check of one certificate of a race."""
 
-    Args:
-        books: What those rows say.
-        question: What was asked.
-        held: The certificate.
-
-    Attributes:
-        account: What was found, one line each.
-    """
-
-    books: Books
-    question: Question
-    held: Certificate
-    account: list[str] = field(default_factory=list)
     _scores: Scores = field(init=False)
     _late: Late = field(init=False)
 
