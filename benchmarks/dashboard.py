@@ -174,7 +174,7 @@ def _started(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 def _told(process: subprocess.Popen[str], word: str) -> list[int]:
     assert process.stdin is not None  # noqa: S101 (they are pipes)
-    assert process.stdout is not None  # noqa: S101
+    assert process.stdout is not None  # noqa: S101 (a pipe)
     process.stdin.write(f"{word}\n")
     process.stdin.flush()
     return [int(each) for each in process.stdout.readline().split()]
@@ -201,7 +201,7 @@ def compare(path: Path, wishes: argparse.Namespace) -> int:
         campaign = Campaign(ledger, board)
         campaign.fill(wishes.runs)
         with _started("-m", "captime", "dashboard", str(path)) as dashboard:
-            assert dashboard.stdout is not None  # noqa: S101
+            assert dashboard.stdout is not None  # noqa: S101 (a pipe)
             address = dashboard.stdout.readline().strip()
             with _started(__file__, "--audience", address, "--clients", str(wishes.clients)) as audience:
                 # The first looks read the whole ledger; that is not what is measured.

@@ -21,6 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from captime.campaign import Manner, run_campaign
+from captime.ledger import ConfigRow, LedgerReader
+from captime.ledger.slots import Seat, SlotBoard
+from captime.sources import RuntimeTable
+from captime.sources.synthetic import synthetic_table
+from captime.utilities import parse_utility
+
 TESTS = Path(__file__).parents[1] / "tests"
 WIDTH, HEIGHT = 1120, 760
 _SLOTS = 4
@@ -40,12 +47,6 @@ def demo_ledger(folder: Path, midway: Callable[[Path, Callable[[], None]], None]
     """
     sys.path.insert(0, str(TESTS))
     from campaign_stand_ins import question_on, virtual_slots  # noqa: PLC0415 (found on the path just added)
-    from captime.campaign import Manner, run_campaign  # noqa: PLC0415
-    from captime.ledger import ConfigRow, LedgerReader  # noqa: PLC0415
-    from captime.ledger.slots import Seat, SlotBoard  # noqa: PLC0415
-    from captime.sources import RuntimeTable  # noqa: PLC0415
-    from captime.sources.synthetic import synthetic_table  # noqa: PLC0415
-    from captime.utilities import parse_utility  # noqa: PLC0415
 
     rng = np.random.default_rng(1)
     made = synthetic_table(5, 40, 20_000, limit=900.0)

@@ -38,7 +38,7 @@ def executor_of(
     _check(parts)
     try:
         # An optional package: only those who ask for a cluster need it.
-        from captime.executors.dask_cluster import ClusterWishes, client_of  # noqa: PLC0415
+        from captime.executors.dask_cluster import ClusterWishes, client_of  # noqa: PLC0415 (an optional package)
     except ImportError:
         raise MissingExtra("running on a Dask cluster", "dask") from None
     most = wishes.most if jobs is None else jobs
@@ -52,8 +52,8 @@ def executor_of(
 
 def _maker(parts: Parts, ledger: Path, client: Any, most: int | None) -> MakeExecutor:
     from captime.executors.dask import DaskExecutor, DaskTerms  # noqa: PLC0415 (as above)
-    from captime.executors.dask_link import Link  # noqa: PLC0415
-    from captime.executors.dask_machines import MachineTerms  # noqa: PLC0415
+    from captime.executors.dask_link import Link  # noqa: PLC0415 (an optional package)
+    from captime.executors.dask_machines import MachineTerms  # noqa: PLC0415 (an optional package)
 
     wishes = parts.executor
 
