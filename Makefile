@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what th
 
 bench-quality: $(VENV)/stamp  ## incumbents at 1 to 10 CPU minutes against random search, Optuna and SMAC3 (hours; can be stopped)
 	$(BIN)/python benchmarks/quality.py
+
+bench-made-up: $(VENV)/stamp  ## the same methods on made-up targets in the same spaces: many seeds in minutes
+	$(BIN)/python benchmarks/quality_made_up.py
 
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py

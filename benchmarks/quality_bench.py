@@ -4,6 +4,9 @@ Every run of every method goes through captime's own supervised execution, so th
 counted in the same way for all. What a method itself computes is not counted, but reported.
 """
 
+import os
+import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +17,14 @@ from uuid import uuid4
 import numpy as np
 
 from captime.arrays import FloatArray
+from captime.campaign import run_campaign
+from captime.campaign.from_parts import manner_of, question_of
+from captime.campaign.roster import settings_of
+from captime.campaign.stopping import StopRules
+from captime.evidence import Evidence
 from captime.executors import LocalExecutor
+from captime.executors.protocol import Executor
+from captime.procedures.protocol import Procedure
 from captime.programs.configurations import Configuration
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.scenario import load_scenario
@@ -24,12 +34,14 @@ from captime.utilities import Utility
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # A method may use longer captimes if it likes; these are for those that ask for one. There an answer is worth a tenth.
-_CAPTIME_AT = 0.1
+CAPTIME_AT = 0.1
 # Held-out runs get more: up to where an answer is worth this.
 _HELD_OUT_AT = 0.04
 # Instances of different seeds, and those held out, are far apart in the numbering of the generators.
 _APART = 1_000_000
 _TRIES = 3
+# Instances are made by `python3`: this one, and no wrapper that takes longer to find it than it works.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 class BudgetSpent(Exception):  # noqa: N818 (an end, not an error)
@@ -92,7 +104,7 @@ class Bench:
         if self.parts.proposer is None:
             raise SystemExit(f"{self.example} has no [space]; there is nothing to search")
         self.space: Space = self.parts.proposer.space
-        self.captime = float(self.utility.inverse(np.array(_CAPTIME_AT)))
+        self.captime = float(self.utility.inverse(np.array(CAPTIME_AT)))
         self._indices: dict[bytes, int] = {}
         self._began = time.monotonic()
         self._executor: LocalExecutor | None = None
@@ -122,6 +134,21 @@ class Bench:
         self.spent += sum(outcome.cost for outcome in outcomes.values())
         self.runs += len(outcomes)
         return np.array([self._worth(outcomes[position], longest) for position in positions])
+
+    def pool(self, epsilon: float) -> None:
+        """A campaign as `captime run` makes it, until the budget is spent."""
+        question = replace(question_of(self.parts), epsilon=epsilon, options={"gamma": 0.0})
+        stop = StopRules(cpu=self.budget, wall=self.patience)
+        manner = replace(manner_of(self.parts), jobs=1, pin=False, stop=stop)
+
+        def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:  # noqa: ARG001 (protocol's)
+            self.spent = float(evidence.tally.seconds.sum())
+            self.runs = int(evidence.tally.runs.sum())
+            self.recommends(settings_of(question.configs[procedure.certificate().config]))
+
+        with tempfile.TemporaryDirectory() as folder:
+            result = run_campaign(question, Path(folder) / "campaign.ledger", manner, observer=watch)
+        self.recommends(settings_of(question.configs[result.certificate.config]))
 
     def recommends(self, settings: Settings) -> None:
         """The method's incumbent is this one now."""

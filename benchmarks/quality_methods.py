@@ -10,13 +10,6 @@ from typing import Any
 import numpy as np
 from quality_bench import Bench, BudgetSpent
 
-from captime.campaign import run_campaign
-from captime.campaign.from_parts import manner_of, question_of
-from captime.campaign.roster import settings_of
-from captime.campaign.stopping import StopRules
-from captime.evidence import Evidence
-from captime.executors.protocol import Executor
-from captime.procedures.protocol import Procedure
 from captime.spaces import Settings, Space, as_configspace
 from captime.spaces.parameters import Choice, Float, Parameter
 
@@ -26,20 +19,9 @@ _TOGETHER = 8
 _BUNDLE, _BUNDLES = 4, 200
 
 
-def captime(bench: Bench, options: Mapping[str, Any] | None = None, epsilon: float = 0.05) -> None:
-    """The growing pool, as `captime run` does it, with goals that it will not reach."""
-    question = question_of(bench.parts)
-    question = replace(question, epsilon=epsilon, options={"gamma": 0.0, **(options or {})})
-    manner = replace(manner_of(bench.parts), jobs=1, pin=False, stop=StopRules(cpu=bench.budget, wall=bench.patience))
-
-    def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:  # noqa: ARG001 (the protocol's)
-        bench.spent = float(evidence.tally.seconds.sum())
-        bench.runs = int(evidence.tally.runs.sum())
-        bench.recommends(settings_of(question.configs[procedure.certificate().config]))
-
-    with tempfile.TemporaryDirectory() as folder:
-        result = run_campaign(question, Path(folder) / "campaign.ledger", manner, observer=watch)
-    bench.recommends(settings_of(question.configs[result.certificate.config]))
+def captime(bench: Bench) -> None:
+    """The growing pool, with goals that it will not reach."""
+    bench.pool(epsilon=0.05)
 
 
 def random_search(bench: Bench) -> None:
@@ -61,7 +43,7 @@ def optuna(bench: Bench) -> None:
     """TPE; a trial is a configuration on the same few instances, the best trial is the incumbent."""
     import optuna as peer  # noqa: PLC0415 (optional)
 
-    peer.logging.set_verbosity(peer.logging.WARNING)
+    peer.logging.set_verbosity(peer.logging.ERROR)  # the end of the budget is no failure to talk about
     study = peer.create_study(sampler=peer.samplers.TPESampler(seed=bench.seed))
     study.enqueue_trial(dict(bench.space.default))
     chosen: dict[int, Settings] = {}

@@ -106,9 +106,15 @@ def report(
     out: Path,
 ) -> None:
     """Print the table and the verdict, write the numbers, draw the picture."""
-    points = points_of(cells, scores, minutes)
+    show(points_of(cells, scores, minutes), cells, out, "held-out instances")
+
+
+def show(
+    points: Sequence[Point], cells: Mapping[tuple[str, str, int], Mapping[str, Any]], out: Path, where: str
+) -> None:
+    """The same for points that are there already; `where` says where utilities are from."""
     console = Console(highlight=False, width=130)
-    shown = Table(title="Held-out utility of incumbents, ± two standard errors", title_justify="left")
+    shown = Table(title=f"Utility of incumbents on {where}, ± two standard errors", title_justify="left")
     for heading in ("example", "CPU min", "method", "searches", "utility", "captime ahead by", ""):
         shown.add_column(heading, justify="left" if heading in ("example", "method", "") else "right")
     for point in points:
@@ -130,7 +136,7 @@ def report(
         writer = csv.writer(file)
         writer.writerow(Point.__annotations__)
         writer.writerows([getattr(point, column) for column in Point.__annotations__] for point in points)
-    _draw(points, out / "quality.png")
+    _draw(points, out / "quality.png", where)
 
 
 def verdict(points: Sequence[Point]) -> list[str]:
@@ -161,7 +167,7 @@ def _print_costs(console: Console, cells: Mapping[tuple[str, str, int], Mapping[
     console.print(shown)
 
 
-def _draw(points: Sequence[Point], path: Path) -> None:
+def _draw(points: Sequence[Point], path: Path, where: str) -> None:
     """A panel for each example."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 (optional)
@@ -184,7 +190,7 @@ def _draw(points: Sequence[Point], path: Path) -> None:
         panel.minorticks_off()
         panel.set_title(example)
         panel.set_xlabel("CPU minutes")
-    panels[0][0].set_ylabel("utility on held-out instances")
+    panels[0][0].set_ylabel(f"utility on {where}")
     panels[0][0].legend(fontsize="small")
     figure.tight_layout()
     figure.savefig(path, dpi=150)

@@ -14,12 +14,14 @@ from pool_harness import CLOSE, LUCKY_FEW, SHARE, STAIRS, STRANGERS, TWINS, Camp
 from race_harness import limit_for
 
 WITH_MODEL = PoolTerms(2, model=True, limit=200)
+IN_BATCHES = PoolTerms(1, model=True, limit=200, singly=1)
 CAMPAIGNS = {
     "lucky few": (Campaigns(LUCKY_FEW, 0.05), 400),
     "stairs": (Campaigns(STAIRS, 0.2), 40),
     "strangers": (Campaigns(STRANGERS, 0.2), 40),
     "stairs, many draws": (Campaigns(STAIRS, 0.2, gamma=0.1), 20),
     "a model that has seen everything": (Campaigns(LUCKY_FEW, 0.1, terms=WITH_MODEL, listed=(0.4, 0.3)), 50),
+    "the same in batches": (Campaigns(LUCKY_FEW, 0.1, gamma=0.1, terms=IN_BATCHES, listed=(0.4,)), 40),
     "a good model": (Campaigns(STAIRS, 0.2, terms=WITH_MODEL, listed=(0.5, 0.3), proposed=0.93), 40),
 }
 

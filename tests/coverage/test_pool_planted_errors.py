@@ -1,5 +1,7 @@
 """Errors planted into a growing pool on purpose: each is caught where the right pool passes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,19 @@ class ProposalsBeginAtTheFront(WatchedPool):
         return super()._next(config, least)
 
 
+class BeginsWithTheBatchBefore(WatchedPool):
+    """Planted: proposals begin where the batch before them began, which their model has seen by now."""
+
+    def _next(self, config: int, least: int) -> int:
+        if self._ordered[config] or self.terms.origin(config) != "model":
+            return super()._next(config, least)
+        fronts = self.__dict__.setdefault("fronts", [])
+        if self._frontier() not in fronts:
+            fronts.append(self._frontier())
+        self._board.begin_at(config, fronts[max(0, len(fronts) - 2)])
+        return self._board.start(config) + max(least, self._pilot)
+
+
 COUNTING = Campaigns(LUCKY_FEW, 0.02, terms=WITH_MODEL, listed=(0.4,), kind=CountsProposals)
 
 
@@ -49,10 +64,18 @@ def test_certificates_with_proposals_that_count_for_gamma_are_caught() -> None:
 
 def test_proposals_judged_on_what_the_model_has_seen_are_caught() -> None:
     """A model that has seen the runs can propose what would have done well in them."""
-    planted = Campaigns(LUCKY_FEW, 0.2, terms=WITH_MODEL, listed=(0.4,), kind=ProposalsBeginAtTheFront)
-    wrong = planted.fail(30, seed=6)
-    assert wrong["certificate"].sum() > limit_for(30, 0.2)
-    assert wrong["lower"].sum() > limit_for(30, SHARE["lower"] * 0.2)
+    planted = Campaigns(LUCKY_FEW, 0.05, terms=WITH_MODEL, listed=(0.4,), kind=ProposalsBeginAtTheFront)
+    wrong = planted.fail(60, seed=6)
+    assert wrong["certificate"].sum() > limit_for(60, 0.05)
+    assert wrong["lower"].sum() > limit_for(60, SHARE["lower"] * 0.05)
+
+
+def test_batches_that_begin_too_early_are_caught() -> None:
+    """Proposals may begin together only where nobody had been when all of them were made."""
+    terms = replace(WITH_MODEL, singly=1)
+    planted = Campaigns(LUCKY_FEW, 0.05, gamma=0.1, terms=terms, listed=(0.4,), kind=BeginsWithTheBatchBefore)
+    wrong = planted.fail(40, seed=8)
+    assert wrong["lower"].sum() > limit_for(40, SHARE["lower"] * 0.05)
 
 
 def test_gamma_without_a_union_is_caught() -> None:

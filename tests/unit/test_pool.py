@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -263,7 +264,8 @@ def test_smaller_goals_on_the_way_keep_everything_that_is_known() -> None:
     upper, lower, said = pool.upper.copy(), pool.lower.copy(), pool.certificate()
     pool.retarget(0.2, gamma=0.1)
     assert pool.finished() is None
-    assert pool.certificate() == said
+    # Duels are weighed at other epsilons from now on: of several who may be as far ahead, another one may be left.
+    assert replace(pool.certificate(), challenger=said.challenger) == said
     second = drive(pool, replay)
     assert (first.stopped, second.stopped) == ("epsilon", "epsilon")
     assert (pool.upper[: len(upper)] <= upper).all()
@@ -345,7 +347,7 @@ def test_options_without_sense_are_refused(options: dict[str, object], message: 
 
 @pytest.mark.parametrize(
     ("terms", "message"),
-    [({"n_listed": -1}, "neither can be negative"), ({"n_listed": 3, "limit": 2}, "from the start")],
+    [({"n_listed": -1}, "cannot be negative"), ({"n_listed": 3, "limit": 2}, "from the start")],
 )
 def test_pools_without_sense_are_refused(terms: dict[str, int], message: str) -> None:
     """Before anything is drawn."""

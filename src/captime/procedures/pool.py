@@ -31,6 +31,8 @@ _SMALLEST_EPSILON = 0.02
 _TOGETHER = 32
 # So many common positions before anybody takes the lead from a leader with something to lose.
 _ENOUGH = 8
+# And so many standard errors: with hundreds of challengers, somebody is always lucky.
+_CLEARLY = 1.5
 # About how many runs it takes to clear a newcomer.
 _RUNS_TO_CLEAR = 16
 
@@ -82,6 +84,7 @@ class Pool(PoolCertificates):
         self._pilot_seconds: FloatArray = np.empty(0)
         self._seconds: FloatArray = np.empty(0)
         self._busy: BoolArray = np.empty(0, dtype=np.bool_)
+        self._pilots: list[int] = []
         self._slots = 1
         self._asked_for = 0
         self._earliest: dict[int, int] = {}
@@ -104,15 +107,18 @@ class Pool(PoolCertificates):
         return known
 
     def _admit(self) -> None:
+        self._pilots.append(self.size)
         super()._admit()
         self._ordered = np.append(self._ordered, 0)
         self._seconds, self._pilot_seconds = np.append(self._seconds, 0.0), np.append(self._pilot_seconds, 0.0)
         self._busy = np.append(self._busy, np.False_)
 
     def _grow(self) -> None:
-        """Add newcomers as long as it is their turn."""
+        """Add newcomers as long as it is their turn; proposals of one batch come together."""
         while self.finished() is None and self._can_grow() and self._newcomers_turn():
-            self._admit()
+            end = self.terms.batch_end(self.size)
+            while self.size < end and self.terms.room(self.size):
+                self._admit()
 
     def _can_grow(self) -> bool:
         """Whether somebody could come: what a model proposes must not have to begin where the stream ends."""
@@ -156,8 +162,9 @@ class Pool(PoolCertificates):
 
     def _in_pilot(self) -> list[int]:
         """Newcomers whose pilot scores are not all known."""
-        waiting = [config for config in range(self.size) if self._board.known(config) < self._pilot]
-        return [config for config in waiting if not self._too_late(config)]
+        # Whoever has left the pilot never comes back to it.
+        self._pilots = [config for config in self._pilots if self._board.known(config) < self._pilot]
+        return [config for config in self._pilots if not self._too_late(config)]
 
     def _newcomers_turn(self) -> bool:
         """Spend on newcomers in proportion to what is at stake outside the pool; see pool_growth.py."""
@@ -212,8 +219,10 @@ class Pool(PoolCertificates):
         alone = self._leader_pays(uncleared) or self._alone_pays() or not len(rivals)
         if leader_waits and alone:
             return [(self.leader, self._next(self.leader, slots))]
+        # Newcomers are ordered all at once: proposals that are made at the same moment may begin at the same position.
+        new = np.sort(idle[self._ordered[idle] == 0])
         # With many slots and few rivals, deeper orders; even for those at work already, rather than none.
-        chosen = (idle if len(idle) else rivals)[: max(1, slots, len(idle) // _TOGETHER)]
+        chosen = new if len(new) else (idle if len(idle) else rivals)[: max(1, slots, len(idle) // _TOGETHER)]
         share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
         wanted = [(int(config), self._next(int(config), share)) for config in chosen]
         ahead = max((n for _, n in wanted), default=0)
@@ -294,8 +303,8 @@ class Pool(PoolCertificates):
                 # Nothing is lost yet by a wrong choice.
                 better = len(ahead) >= self._pilot and total > 0.0
             else:
-                # Ahead by more than a quarter of epsilon, and by more than a standard error.
-                clear = total > math.sqrt(float(ahead @ ahead))
+                # Ahead by more than a quarter of epsilon, and by more than luck.
+                clear = total > _CLEARLY * math.sqrt(float(ahead @ ahead))
                 better = len(ahead) >= _ENOUGH and total > 0.25 * self._aim * len(ahead) and clear
             if better:
                 self._crown(config)

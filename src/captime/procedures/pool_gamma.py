@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from captime.arrays import FloatArray
+from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
 
 # The weight of the goal, if there is one, and the grid that shares the rest: 0.9, 0.81, … down to a millionth. Its
@@ -65,6 +65,11 @@ class GammaBets:
             rich = np.flatnonzero(wealth >= self._log_inverse)
             self._known.append(float(self.shares[rich[0]]) if len(rich) else 1.0)
         return self._known[draws]
+
+    def after_each(self, draws: IntArray) -> FloatArray:
+        """The same for many numbers of draws."""
+        self.after(int(draws.max(initial=0)))
+        return np.array(self._known)[draws]
 
     def draws_for(self, gamma: float) -> int:
         """How many draws it takes to miss no more than this share."""

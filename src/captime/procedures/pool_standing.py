@@ -5,6 +5,7 @@ level that was fixed when a configuration arrived (pool_shares.py); docs/pools.m
 """
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class PoolStanding:
         self._delta = delta
         self._board = board
         self._margin: FloatArray = np.empty(0)
+        self._unfought = True
         self._draws: IntArray = np.empty(0, dtype=np.int64)
 
     @property
@@ -89,7 +91,8 @@ class PoolStanding:
             self.upper[config] = min(self.upper[config], bound)
         if self.leader in fresh:
             self._raise_lower()
-        self._fight()
+        # Nobody else can have news of a leader that has none, unless its duels have not been looked at yet.
+        self._fight(None if self.leader in fresh or self._unfought else fresh)
 
     def _lower_level(self) -> float:
         """ln(1 / failure probability) of the leader's lower bound; infinite while its rank is not known."""
@@ -100,12 +103,17 @@ class PoolStanding:
         if math.isfinite(level):
             self.lower[self.leader] = max(self.lower[self.leader], self._board.lower(self.leader, level))
 
-    def _fight(self) -> None:
-        """Duels on positions that the leader and others have in common since the last time."""
+    def _fight(self, challengers: Iterable[int] | None = None) -> None:
+        """Duels on positions that the leader and others have in common since the last time.
+
+        Args:
+            challengers: Who has news; everybody may have if the leader has, or if it is new.
+        """
         level = self.shares.log_leader[self.leader] - math.log(PAIRED * self._delta)
-        if math.isinf(level):
+        self._unfought = math.isinf(level)
+        if self._unfought:
             return
-        for config in range(self.size):
+        for config in range(self.size) if challengers is None else challengers:
             if config != self.leader and self._board.has_news(config):
                 shown = self._board.margin(config, level + self.shares.log_best[config])
                 self._margin[config] = min(self._margin[config], shown)
@@ -131,7 +139,7 @@ class PoolStanding:
 
         Utilities are at most 1, so the leader's lower bound alone speaks about everyone, drawn or not: gamma 0.
         """
-        gamma = [self.gammas.after(draws) for draws in self._draws.tolist()]
+        gamma = self.gammas.after_each(self._draws)
         epsilon = np.maximum.accumulate(self._epsilons())
         anyone = max(0.0, 1.0 - float(self.lower[self.leader]))
         return np.append(epsilon, anyone), np.append(gamma, 0.0)

@@ -29,6 +29,7 @@ class PoolTerms:
         model: Whether every second newcomer is proposed by a model; a random draw comes first.
         draws_first: So many random draws come before the first proposal, to learn from.
         limit: At most so many configurations can be drawn or proposed by the model; None if the space does not end.
+        singly: The first so many proposals come one by one, the next so many in pairs, and so on.
         late: Indices of those whom somebody added after the first run. Whoever did may have seen all runs so far, just
             as a model has, so they are proposals: of the user, not of the model.
 
@@ -42,13 +43,14 @@ class PoolTerms:
     model: bool = False
     draws_first: int = 0
     limit: int | None = None
+    singly: int = 8
     late: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.n_listed < 0 or self.draws_first < 0:
+        if self.n_listed < 0 or self.draws_first < 0 or self.singly < 1:
             raise ScenarioError(
-                f"a pool with {self.n_listed} listed configurations and {self.draws_first} first draws was asked for; "
-                "neither can be negative"
+                f"a pool with {self.n_listed} listed configurations, {self.draws_first} first draws and {self.singly} "
+                "proposals one by one was asked for; the first two cannot be negative, the last is at least 1"
             )
         if self.limit is not None and self.limit < max(1, self.n_listed):
             raise ScenarioError(
@@ -64,6 +66,23 @@ class PoolTerms:
             return "model"
         place = index - sum(late < index for late in self.late) - self.n_listed - self.draws_first
         return "model" if self.model and place >= 0 and place % 2 == 1 else "random"
+
+    def batch_end(self, index: int) -> int:
+        """The first index that does not come together with this one, if this one comes next.
+
+        Proposals come in batches: all of a batch are made from the same lessons at the same moment, so all of them may
+        begin at the same position, and the leader meets them there once. A model that has learnt from few
+        configurations is asked again soon; later ones change less and less.
+
+        >>> terms = PoolTerms(1, model=True)
+        >>> [terms.batch_end(index) - index for index in (1, 2, 16, 18, 34)]
+        [1, 1, 1, 3, 5]
+        """
+        if self.origin(index) != "model" or index in self.late:
+            return index + 1
+        place = index - sum(late < index for late in self.late) - self.n_listed - self.draws_first
+        # A random draw stands between any two of them.
+        return index + 1 + 2 * (place // 2 // self.singly)
 
     def room(self, size: int) -> bool:
         """Whether a pool of that size can still grow."""

@@ -31,7 +31,7 @@ class Lessons:
         self._squares = 0.0
 
     def of(self, tally: Tally, settings: Sequence[Settings]) -> list[Known]:
-        """One for each configuration that the tally has heard of.
+        """One for each configuration; of whom the tally has not heard yet, nothing is known.
 
         Args:
             tally: What is known; always the same one, and what was settled stays so.
@@ -43,10 +43,11 @@ class Lessons:
         n = np.maximum(end - start, 0)
         worth, variance = self._adjusted(start, np.maximum(end, start), n)
         half = (tally.utility_high[:count] - tally.utility_low[:count]) / 2.0 / np.maximum(n, 1)
-        return [
+        heard_of = [
             Known(settings[index], *ends, int(n[index]), variance)
             for index, ends in enumerate(zip((worth - half).tolist(), (worth + half).tolist(), strict=True))
         ]
+        return heard_of + [Known(each, 0.0, 1.0, 0, variance) for each in settings[count:]]
 
     def _take_in(self, tally: Tally, start: IntArray, end: IntArray) -> None:
         more = len(start) - len(self._read)
