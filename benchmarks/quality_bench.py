@@ -1,7 +1,8 @@
 """Where methods of configuration spend their CPU time in benchmarks/quality.py: an example's program, run and counted.
 
 Every run of every method goes through captime's own supervised execution, so that captimes are kept and CPU seconds are
-counted in the same way for all. What a method itself computes is not counted, but reported.
+counted in the same way for all. What the method's own process computes is charged too: whoever pays for CPU minutes
+pays for all of them.
 """
 
 import os
@@ -68,7 +69,7 @@ class Step:
     """From here on this is the incumbent.
 
     Attributes:
-        spent: CPU seconds of all runs until then.
+        spent: CPU seconds until then.
         settings: The incumbent's.
     """
 
@@ -83,9 +84,9 @@ class Bench:
     Attributes:
         example: Name of the example.
         seed: Of its instances.
-        budget: CPU seconds.
+        budget: CPU seconds, of runs and of the method's own process together.
         patience: Wall-clock seconds, its own computing included.
-        spent: CPU seconds so far.
+        on_runs: CPU seconds of all runs so far.
         runs: How many runs there were.
         story: Incumbents.
     """
@@ -94,7 +95,7 @@ class Bench:
     seed: int
     budget: float = np.inf
     patience: float = np.inf
-    spent: float = 0.0
+    on_runs: float = 0.0
     runs: int = 0
     story: list[Step] = field(default_factory=list)
 
@@ -106,7 +107,7 @@ class Bench:
         self.space: Space = self.parts.proposer.space
         self.captime = float(self.utility.inverse(np.array(CAPTIME_AT)))
         self._indices: dict[bytes, int] = {}
-        self._began = time.monotonic()
+        self._began, self._own = time.monotonic(), time.process_time()
         self._executor: LocalExecutor | None = None
         self._count = len(self.parts.config_rows)
 
@@ -117,6 +118,11 @@ class Bench:
     def __exit__(self, *_: object) -> None:
         if self._executor is not None:
             self._executor.close()
+
+    @property
+    def spent(self) -> float:
+        """CPU seconds so far."""
+        return self.on_runs + time.process_time() - self._own
 
     def utilities(self, settings: Settings, positions: Sequence[int], captime: float | None = None) -> FloatArray:
         """Make runs, pay for them, and say what they were worth; one that was cut counts as if it had ended there.
@@ -131,7 +137,7 @@ class Bench:
         longest = self.captime if captime is None else captime
         index = self._index(settings)
         outcomes = self._made([RunRequest(index, position, longest) for position in positions])
-        self.spent += sum(outcome.cost for outcome in outcomes.values())
+        self.on_runs += sum(outcome.cost for outcome in outcomes.values())
         self.runs += len(outcomes)
         return np.array([self._worth(outcomes[position], longest) for position in positions])
 
@@ -142,7 +148,7 @@ class Bench:
         manner = replace(manner_of(self.parts), jobs=1, pin=False, stop=stop)
 
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:  # noqa: ARG001 (protocol's)
-            self.spent = float(evidence.tally.seconds.sum())
+            self.on_runs = float(evidence.tally.seconds.sum())
             self.runs = int(evidence.tally.runs.sum())
             self.recommends(settings_of(question.configs[procedure.certificate().config]))
 

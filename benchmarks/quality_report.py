@@ -156,7 +156,7 @@ def verdict(points: Sequence[Point]) -> list[str]:
 
 
 def _print_costs(console: Console, cells: Mapping[tuple[str, str, int], Mapping[str, Any]]) -> None:
-    """What the methods computed themselves, which nobody was charged for."""
+    """What went into runs, and into the methods' own computing."""
     shown = Table(title="What searches took, means over seeds", title_justify="left")
     for heading in ("example", "method", "CPU s of runs", "runs", "own CPU s", "wall s"):
         shown.add_column(heading, justify="left" if heading in ("example", "method") else "right")
