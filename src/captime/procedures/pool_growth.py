@@ -30,13 +30,15 @@ class Stakes:
         """The share of all CPU time that newcomers should get: what is at stake outside, of everything at stake.
 
         A fresh draw is better than the best of the pool with a probability of about gamma, and then by 1 - mean at
-        most; the best of the pool is better than the leader by epsilon at most.
+        most; the best of the pool is better than the leader by epsilon at most, and by 1 - mean at most, too.
 
         >>> Stakes(epsilon=0.3, gamma=0.2, mean=0.5).outside()
         0.25
+        >>> Stakes(epsilon=1.0, gamma=1.0, mean=0.7).outside()
+        0.5
         """
-        out = self.gamma * (1.0 - self.mean)
-        return out / (out + self.epsilon) if out > 0.0 else 0.0
+        above = 1.0 - self.mean
+        return self.gamma * above / (self.gamma * above + min(self.epsilon, above)) if above > 0.0 else 0.0
 
 
 def newcomers_turn(looked: float, spent: float, stakes: Stakes, missing: float) -> bool:
