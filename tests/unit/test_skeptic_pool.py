@@ -66,6 +66,23 @@ def test_pools_of_other_kinds_are_confirmed(order: str, tmp_path: Path) -> None:
         assert audit(path).verdict == "confirmed"
 
 
+def test_batches_begin_together_and_are_confirmed(tmp_path: Path) -> None:
+    """Proposals of a batch are on record before any of them runs, and begin where nobody had been by then."""
+    path = tmp_path / "batches.ledger"
+    left = iter(range(600))
+    search(on_space(1, epsilon=0.02, options={"gamma": 0.02}), path, interrupted=lambda: next(left, None) is None)
+    with LedgerReader(path) as reader:
+        proposed = [config.index for config in reader.configs if config.origin == "model"]
+        runs = reader.outcomes()
+    places = [runs["position"][runs["config"] == config] for config in proposed]
+    begin = [int(each.min()) for each in places if len(each)]
+    assert len(begin) > 12
+    assert begin[:8] == sorted(set(begin[:8]))
+    assert begin[8:12] == [begin[8], begin[8], begin[10], begin[10]]
+    assert begin[7] < begin[8] < begin[10]
+    assert audit(path).verdict == "confirmed"
+
+
 def certificate(path: Path) -> dict[str, float]:
     """The newest one, by column."""
     with sqlite3.connect(path) as connection:
