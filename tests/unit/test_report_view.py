@@ -14,6 +14,7 @@ from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
 from captime.report.campaign_view import View, plain_lines
 from captime.report.pace import Pace, rounded
+from space_campaigns import on_space, search
 
 __all__ = ["folder"]
 
@@ -105,6 +106,18 @@ def test_configurations_that_come_later_have_a_number(folder: Path) -> None:
     """Pools grow while the names are those of the start."""
     view = View([], 0.2, "captime run")
     assert any("configuration " in line for line in watched(folder, view))
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_on_a_space_both_goals_are_shown(folder: Path) -> None:
+    """Gamma stands beside what was asked for, as epsilon does."""
+    out = io.StringIO()
+    question = on_space(1)
+    view = View(question.names, 0.3, "captime run", gamma_goal=0.5)
+    search(question, ledger_in(folder), observer=plain_lines(view, out))
+    lines = out.getvalue().splitlines()
+    assert all("gamma " in line and "(goal 0.5)" in line and " runs " in line for line in lines)
+    assert "configuration " not in lines[-1]
 
 
 # ---------------------------------------------------------------------- the pace

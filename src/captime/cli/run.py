@@ -11,6 +11,7 @@ from captime.campaign import CampaignResult, run_campaign
 from captime.campaign.earlier import learn_from
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.goals import goal_of
 from captime.campaign.identity import as_begun
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
@@ -73,6 +74,7 @@ def run_command(
             f"captime run {scenario.name}",
             quiet=quiet or as_json_object,
             ledger=path,
+            gamma_goal=goal_of(question.procedure, question.options, question.epsilon).gamma,
         ) as view,
     ):
         result = run_campaign(

@@ -54,6 +54,7 @@ class View:
         title: What stands above it.
         console: Where it is drawn; needed only on a terminal.
         seats: Tells what runs on which slot.
+        gamma_goal: On a space, the gamma asked for; None for none.
     """
 
     def __init__(
@@ -63,7 +64,10 @@ class View:
         title: str,
         console: Console | None = None,
         seats: Callable[[], Sequence[Seated]] = tuple,
+        *,
+        gamma_goal: float | None = None,
     ) -> None:
+        self._gamma_goal = gamma_goal
         self._seats = seats
         self._names = names
         self._title = title
@@ -97,7 +101,8 @@ class View:
         ]
         self._under_way = self._running(executor)
         if held.gamma is not None:
-            rows.insert(1, ("gamma", f"{held.gamma:.3f}"))
+            goal = f"   (goal {self._gamma_goal:g})" if self._gamma_goal else ""
+            rows.insert(1, ("gamma", f"{held.gamma:.3f}{goal}"))
         self._rows = rows
 
     def _name(self, config: int) -> str:
@@ -116,7 +121,7 @@ class View:
     @property
     def line(self) -> str:
         """The same in one line."""
-        return "  ".join(f"{label} {value}" for label, value in self._rows[:4])
+        return "  ".join(f"{label} {value}" for label, value in self._rows)
 
     def __rich__(self) -> Panel:
         self._clear_after_resize()
@@ -174,7 +179,13 @@ def _own_seats(ledger: Path) -> Sequence[Seated]:
 
 @contextmanager
 def campaign_view(
-    names: Sequence[str], goal: float, title: str, *, quiet: bool, ledger: Path | None = None
+    names: Sequence[str],
+    goal: float,
+    title: str,
+    *,
+    quiet: bool,
+    ledger: Path | None = None,
+    gamma_goal: float | None = None,
 ) -> Iterator[Observer | None]:
     """An observer that shows progress while inside; None where nobody wants it.
 
@@ -184,17 +195,19 @@ def campaign_view(
         title: What stands above it.
         quiet: Nobody wants it.
         ledger: Beside which the campaign tells what is on its slots.
+        gamma_goal: On a space, the gamma asked for; None for none.
     """
     if quiet:
         yield None
         return
     console = Console(stderr=True)
     if console.is_terminal:
-        view = View(names, goal, title, console, tuple if ledger is None else partial(_own_seats, ledger))
+        seats = tuple if ledger is None else partial(_own_seats, ledger)
+        view = View(names, goal, title, console, seats, gamma_goal=gamma_goal)
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return
-    yield plain_lines(View(names, goal, title), sys.stderr)
+    yield plain_lines(View(names, goal, title, gamma_goal=gamma_goal), sys.stderr)
 
 
 def plain_lines(view: View, out: TextIO) -> Observer:
