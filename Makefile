@@ -61,11 +61,13 @@ bench-ledger: $(VENV)/stamp  ## rows per second, replay, bytes per run
 bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what they cost
 	$(BIN)/python benchmarks/model.py
 
-bench-quality: $(VENV)/stamp  ## incumbents at 1 to 10 CPU minutes against random search, Optuna and SMAC3 (hours; can be stopped)
-	$(BIN)/python benchmarks/quality.py
+bench-quality: $(VENV)/stamp .venv-peers/stamp  ## incumbents at 1 to 10 CPU minutes against random search, Optuna and SMAC3 (hours; can be stopped)
+	$(BIN)/python examples/kissat/prepare.py
+	$(BIN)/python examples/highs-auctions/prepare.py
+	.venv-peers/bin/python benchmarks/quality.py --jobs 2
 
-bench-made-up: $(VENV)/stamp  ## the same methods on made-up targets in the same spaces: many seeds in minutes
-	$(BIN)/python benchmarks/quality_made_up.py
+bench-made-up: .venv-peers/stamp  ## the same methods on made-up targets in the same spaces: many seeds in minutes
+	.venv-peers/bin/python benchmarks/quality_made_up.py
 
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py

@@ -4,12 +4,14 @@ On each example with a parameter space: captime (the growing pool), random searc
 for algorithm configuration) get the same CPU time, the same instances and the default configuration to begin with. CPU
 time is that of the runs and of the method's own process: thinking is not free. Their incumbents at the checkpoints are
 then run on the same held-out instances. Every finished search and every evaluation is written at once, so a benchmark
-that was stopped goes on where it was, and more seeds, examples or minutes can be added later.
+that was stopped goes on where it was, and more seeds, examples or minutes can be added later. A search takes a quarter
+of an hour, and there are many; those that were made so far are on record in benchmarks/recorded/quality, so that nobody
+has to make them again.
 
 Optuna and SMAC3 are not needed by captime; in an environment that has them (experiments/peers/requirements.txt says how
 to make one) they take part, elsewhere they are left out:
 
-    .venv-peers/bin/python benchmarks/quality.py --minutes 1,2,5,10 --seeds 3 --jobs 2
+    .venv-peers/bin/python benchmarks/quality.py --seeds 1,2,3 --jobs 2
     .venv-peers/bin/python benchmarks/quality.py --report
 """
 
@@ -26,6 +28,7 @@ from quality_bench import Bench, default_of, held_out
 from quality_methods import METHODS, missing
 from quality_report import incumbent_at, report
 
+RECORDED = Path(__file__).parent / "recorded" / "quality"
 EXAMPLES = ("kissat", "clasp", "compressor", "highs-auctions")
 Cell = tuple[str, str, int]
 
@@ -63,7 +66,7 @@ def _arguments() -> argparse.ArgumentParser:
     arguments.add_argument("--held-out", type=int, default=100, help="instances on which incumbents are compared")
     arguments.add_argument("--jobs", type=int, default=1, help="searches at a time; each makes one run at a time")
     arguments.add_argument("--patience", type=float, default=30.0, help="wall-clock minutes that a search may take")
-    arguments.add_argument("--out", type=Path, default=Path("bench-out/quality"))
+    arguments.add_argument("--out", type=Path, default=RECORDED)
     arguments.add_argument("--report", action="store_true", help="run nothing: report what is there")
     return arguments
 
