@@ -65,7 +65,7 @@ def _arguments() -> argparse.ArgumentParser:
     arguments.add_argument("--seeds", default="1", help="which seeds, such as 1,2,3")
     arguments.add_argument("--held-out", type=int, default=100, help="instances on which incumbents are compared")
     arguments.add_argument("--jobs", type=int, default=1, help="searches at a time; each makes one run at a time")
-    arguments.add_argument("--patience", type=float, default=30.0, help="wall-clock minutes that a search may take")
+    arguments.add_argument("--patience", type=float, default=60.0, help="wall-clock minutes that a search may take")
     arguments.add_argument("--out", type=Path, default=RECORDED)
     arguments.add_argument("--report", action="store_true", help="run nothing: report what is there")
     return arguments
@@ -88,7 +88,7 @@ def search(example: str, method: str, seed: int, budget: float, patience: float)
         "example": example,
         "method": method,
         "seed": seed,
-        "budget": budget,
+        "budget": min(budget, bench.spent),  # whoever ran out of patience first has no later checkpoints
         "spent": bench.on_runs,
         "runs": bench.runs,
         "wall_seconds": time.monotonic() - began,
@@ -99,7 +99,8 @@ def search(example: str, method: str, seed: int, budget: float, patience: float)
 
 def evaluate(example: str, settings: dict[str, Any], count: int) -> dict[str, Any]:
     """One configuration on the held-out instances."""
-    return {"example": example, "settings": settings, "scores": held_out(example, settings, count)}
+    scores = [round(score, 5) for score in held_out(example, settings, count)]
+    return {"example": example, "settings": settings, "scores": scores}
 
 
 def _evaluate(out: Path, minutes: list[float], count: int, jobs: int) -> None:

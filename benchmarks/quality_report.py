@@ -125,7 +125,7 @@ def show(
             LABELS[point.method],
             str(point.seeds),
             f"{point.worth:.4f} ± {_NOISE * point.error:.4f}",
-            "" if point.method == OURS else f"{point.ahead:+.4f} ± {_NOISE * point.noise:.4f}",
+            "" if point.method == OURS or math.isnan(point.ahead) else _signed(point),
             ("ahead" if point.ahead > 0 else "BEHIND") if clear else "",
         )
     console.print(shown)
@@ -139,6 +139,10 @@ def show(
     _draw(points, out / "quality.png", where)
 
 
+def _signed(point: Point) -> str:
+    return f"{point.ahead:+.4f} ± {_NOISE * point.noise:.4f}"
+
+
 def verdict(points: Sequence[Point]) -> list[str]:
     """Whether captime is behind anybody by more than noise, and whether it is ahead of random search at the end."""
     others = [point for point in points if point.method != OURS and not math.isnan(point.ahead)]
@@ -149,9 +153,7 @@ def verdict(points: Sequence[Point]) -> list[str]:
         last = [point for point in others if point.example == example and point.method == RANDOM]
         if last:
             final = max(last, key=lambda point: point.minutes)
-            lines.append(
-                f"{example}, {final.minutes:g} min: {final.ahead:+.4f} ± {_NOISE * final.noise:.4f} to random search"
-            )
+            lines.append(f"{example}, {final.minutes:g} min: {_signed(final)} to random search")
     return lines
 
 
