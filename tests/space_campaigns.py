@@ -65,6 +65,7 @@ def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: obj
         "options": options,
         "configurations": {"list": [each.describe() for each in listed]},
         "space": canonical(full),
+        "space_order": list(full.space.names),
         "instances": {"sampling": "given", "list": []},
     }
     return replace(base, configs=rows[: begun + 1], newcomers=tuple(rows[begun + 1 :]), identity=identity)

@@ -19,7 +19,8 @@ from captime.procedures.pool_shares import PoolShares
 from captime.procedures.pool_terms import PoolTerms
 from captime.skeptic import audit
 from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas
-from captime.skeptic.question import Question
+from captime.skeptic.question import Question, read_question
+from captime.spaces.formats import read_space_section
 from captime.utilities import parse_utility
 from space_campaigns import asked, go, on_space, search
 from written_ledgers import forge
@@ -81,6 +82,19 @@ def test_batches_begin_together_and_are_confirmed(tmp_path: Path) -> None:
     assert begin[8:12] == [begin[8], begin[8], begin[10], begin[10]]
     assert begin[7] < begin[8] < begin[10]
     assert audit(path).verdict == "confirmed"
+
+
+def test_draws_are_recomputed_in_the_order_of_the_parameters() -> None:
+    """JSON objects have no order, and a ledger keeps them sorted by name; random draws depend on it."""
+    tables = {name: {"type": "float", "low": 0.0, "high": 1.0, "default": 0.5} for name in ("z", "a", "m")}
+    space = read_space_section(tables, "test", Path())
+    base = {"utility": "uniform(60)", "delta": 0.1, "procedure": "pool", "seed": 3}
+    for section in (tables, {"parameters": tables}):
+        written = json.loads(json.dumps({**base, "space": section, "space_order": ["z", "a", "m"]}, sort_keys=True))
+        question = read_question(written)
+        assert isinstance(question, Question)
+        assert question.space is not None
+        assert read_space_section(question.space, "ledger", Path()).draw(3, 0) == space.draw(3, 0)
 
 
 def certificate(path: Path) -> dict[str, float]:

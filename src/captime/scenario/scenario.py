@@ -236,6 +236,8 @@ class Scenario:
                 "list": [*(each.describe() for each in self.configurations), *map(self._described, self.newcomers)]
             },
             "space": None if self._space is None else canonical(self._space),
+            # JSON objects have no order, and random draws depend on that of the parameters.
+            **({} if self._space is None else {"space_order": list(self._space.space.names)}),
             "instances": self.stream.describe(),
             **seconds_that_count(wishes.executor),
         }

@@ -193,8 +193,12 @@ class PoolCheck(Check):
     def _wins_duel(self, config: int, leader: Fraction) -> bool:
         begin = max(self._from(config), self._from(self.held.config))
         challenger, ours = self._scores.of(config).since(begin), self._scores.of(self.held.config).since(begin)
-        common = min(len(challenger.high), len(ours.low))
-        differences = np.minimum(above(challenger.high[:common] - ours.low[:common]), 1.0)
+        # Where the challenger was not run it could not have scored more than 1, which may be less than the leader's
+        # score and epsilon together. So such positions speak for the leader, too.
+        theirs = np.ones(len(ours.low))
+        common = min(len(challenger.high), len(theirs))
+        theirs[:common] = challenger.high[:common]
+        differences = np.minimum(above(theirs - ours.low), 1.0)
         wanted = self._level("paired", leader * self._shares.best(self._who[config]))
         return _LEADS.shows_no_lead(differences, self.held.epsilon, wanted)
 

@@ -60,8 +60,24 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
         float(scenario.get("captime_first", 1.0)),
         _number(scenario, "target", "ceiling") or math.inf,
         _number(scenario, "goal"),
-        scenario.get("space"),
+        _in_order(scenario.get("space"), scenario.get("space_order")),
         _length(scenario.get("configurations")),
+    )
+
+
+def _in_order(section: Any, names: Any) -> Mapping[str, Any] | None:
+    """A space with its parameters in the order in which they are drawn; JSON objects have none."""
+    if not isinstance(section, Mapping):
+        return None
+    nested = section.get("parameters")
+    tables = nested if isinstance(nested, Mapping) else section
+    if not isinstance(names, list) or not set(names) <= set(tables):
+        return section
+    ordered = {name: tables[name] for name in names}
+    return (
+        {**section, "parameters": ordered}
+        if tables is nested
+        else {**ordered, **{name: value for name, value in section.items() if name not in ordered}}
     )
 
 
