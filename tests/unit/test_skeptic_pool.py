@@ -8,8 +8,10 @@ import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from captime.errors import LedgerDamaged
@@ -19,6 +21,7 @@ from captime.procedures.pool_shares import PoolShares
 from captime.procedures.pool_terms import PoolTerms
 from captime.skeptic import audit
 from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas
+from captime.skeptic.pool import PoolCheck
 from captime.skeptic.question import Question, read_question
 from captime.spaces.formats import read_space_section
 from captime.utilities import parse_utility
@@ -95,6 +98,24 @@ def test_draws_are_recomputed_in_the_order_of_the_parameters() -> None:
         assert isinstance(question, Question)
         assert question.space is not None
         assert read_space_section(question.space, "ledger", Path()).draw(3, 0) == space.draw(3, 0)
+
+
+@pytest.mark.parametrize(("scored", "wins"), [(0.95, True), (0.7, False)])
+def test_positions_that_only_the_leader_ran_count_as_far_as_they_can(scored: float, wins: bool) -> None:
+    """Nobody scores more than 1: that speaks for a leader that scored nearly as much, and against one that did not."""
+    leader, nobody = np.full(200, scored), np.empty(0)
+    ends = {0: leader, 1: nobody}
+    check = SimpleNamespace(
+        held=SimpleNamespace(config=0, epsilon=0.2),
+        _from=lambda _: 4,
+        _scores=SimpleNamespace(
+            of=lambda config: SimpleNamespace(since=lambda _: SimpleNamespace(low=ends[config], high=ends[config]))
+        ),
+        _level=lambda *_: Fraction(1000),
+        _shares=SimpleNamespace(best=lambda _: Fraction(1)),
+        _who=[None, None],
+    )
+    assert PoolCheck._wins_duel(check, 1, Fraction(1)) == wins  # type: ignore[arg-type]  # all that it looks at
 
 
 def certificate(path: Path) -> dict[str, float]:
