@@ -34,7 +34,7 @@ def main() -> None:
     """Print one formula in DIMACS format."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", type=int)
-    parser.add_argument("--nodes", type=int, nargs=2, default=(80, 250), help="fewest and most nodes")
+    parser.add_argument("--nodes", type=int, nargs=2, default=(300, 500), help="fewest and most nodes")
     asked = parser.parse_args()
     head, *rest = clauses(asked.number, *asked.nodes)
     sys.stdout.write(
