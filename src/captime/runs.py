@@ -113,7 +113,8 @@ class Measurement:
         stderr_tail: The last of its stderr, likewise.
         host: Where it ran.
         slot: On which slot there.
-        flags: Warnings: `contended`, `idle`, `clocks-disagree`, `reported-disagrees`, `leftovers`.
+        flags: Warnings: `contended`, `idle`, `clocks-disagree`, `reported-disagrees`, `leftovers`, `swapping`,
+            `throttled`.
     """
 
     cpu_ns: int

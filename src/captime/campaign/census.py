@@ -1,13 +1,18 @@
 """What became of all the runs, counted: by verdict, by warning; and whether the measurements can be trusted."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from captime.runs import RunOutcome, Status
 
-# With a larger share of runs that had to wait for a core, the certificate says so in its first line.
 _DEGRADED = 0.01
+_DISTURBANCES = ("contended", "swapping", "throttled")
+
+
+def disturbing(flags: Mapping[str, int], counted: int) -> list[str]:
+    """Which warnings so many runs carry that times are doubtful: the certificate says so in its first line."""
+    return [flag for flag in _DISTURBANCES if flags.get(flag, 0) > _DEGRADED * max(1, counted)]
 
 
 @dataclass(slots=True)
@@ -41,6 +46,6 @@ class Census:
                 self.hosts[outcome.measured.host] += 1
 
     @property
-    def degraded(self) -> bool:
-        """Whether so many runs had to wait for a core that times measured here are doubtful."""
-        return self.flags["contended"] > _DEGRADED * max(1, self.counted)
+    def disturbed_by(self) -> list[str]:
+        """Why times that were measured here are doubtful, if they are: warnings that many runs carry."""
+        return disturbing(self.flags, self.counted)

@@ -34,6 +34,7 @@ class CampaignResult:
         resumed: Whether there were runs on record already.
         place: On which machines time was measured, in words; "" for this one.
         learned: What is to be said about earlier campaigns that taught the model; "" if there are none.
+        warnings: What happened to the ledger that somebody should know of.
     """
 
     question: Question
@@ -49,6 +50,7 @@ class CampaignResult:
     resumed: bool
     place: str = ""
     learned: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def certificate(self) -> Certificate:

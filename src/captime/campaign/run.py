@@ -332,4 +332,5 @@ class _Campaign:
             order=self._manner.order,
             resumed=self._memory.events > 0,
             learned=learned_words(self._learned),
+            warnings=tuple(self._ledger.warnings[-1:]),
         )

@@ -19,6 +19,7 @@ _BETWEEN_LOOKS = 0.05
 _CACHE_KIB = 32 * 1024
 # Pages of 4 KiB after which the write-ahead log is brought into the file: 4 MB.
 _CHECKPOINT_PAGES = 1000
+_LOG_KEPT_BYTES = 16 << 20
 
 
 def writer(
@@ -39,6 +40,8 @@ def writer(
         _set_journal(connection, path, "delete" if network else "wal")
         connection.execute(f"PRAGMA synchronous = {'EXTRA' if network else 'FULL'}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        # A log that a reader has kept from being emptied becomes small again when that reader is gone.
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_KEPT_BYTES}")
         if full_sync():
             connection.execute("PRAGMA fullfsync = ON")
             connection.execute("PRAGMA checkpoint_fullfsync = ON")

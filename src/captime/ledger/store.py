@@ -32,6 +32,7 @@ from captime.ledger.encoding import (
     to_bytes,
     to_json,
 )
+from captime.ledger.log_watch import LogWatch
 from captime.ledger.making import check_numbers, make_ledger
 from captime.ledger.ownership import Mark, WriteLock, check_owner
 from captime.ledger.places import check_place, check_writable
@@ -58,6 +59,7 @@ class Ledger(Closing):
         scenario: What was asked, as it was written when the campaign began.
         scenario_hash: SHA-256 of that.
         configs: The configurations so far.
+        warnings: What whoever uses it should know about its file.
     """
 
     def __init__(self, path: Path, pen: Pen, campaign: Row, configs: list[ConfigRow]) -> None:
@@ -66,7 +68,9 @@ class Ledger(Closing):
         self.scenario: dict[str, object] = json.loads(campaign[4])
         self.scenario_hash: str = campaign[5]
         self.configs = configs
+        self.warnings: list[str] = []
         self._pen = pen
+        self._log = LogWatch(path)
         self._waiting: list[Step] = []
         self._closed = False
 
@@ -242,6 +246,10 @@ class Ledger(Closing):
         waiting = len(self._waiting)
         self._pen.write(doing, (*self._waiting, *steps), point)
         del self._waiting[:waiting]
+        warning = self._log.look()
+        if warning:
+            self.warnings.append(warning)
+            self.noted("warning", about=warning)
 
     # ------------------------------------------------------------------ what has happened
 

@@ -22,18 +22,23 @@ STOPPED = {
 }
 """Why a campaign ended, by the word that its ledger has for it."""
 _SUCCESS = ("answered", "capped")
+_DISTURBED = {
+    "contended": "had to wait for a core; use fewer jobs",
+    "swapping": "went on while the machine was swapping; use fewer jobs, or set target.memory",
+    "throttled": "went on while cores were slowed down or withheld; cool the machine, or raise the container's share",
+}
 
 
 def account_of_campaign(result: CampaignResult) -> Account:
     """Everything there is to tell about it."""
     outcome = result.outcome
     runs = int(outcome.runs.sum())
-    first_lines = []
-    if result.census.degraded:
-        share = result.census.flags["contended"] / max(1, result.census.counted)
-        first_lines.append(
-            ("warning", f"measurement degraded: {share:.0%} of the runs had to wait for a core; use fewer jobs")
-        )
+    census = result.census
+    first_lines = [
+        ("warning", f"measurement degraded: {census.flags[flag] / census.counted:.0%} of the runs {_DISTURBED[flag]}")
+        for flag in census.disturbed_by
+    ]
+    first_lines += [("warning", warning) for warning in result.warnings]
     return Account(
         certificate=result.certificate,
         names=result.question.names,
@@ -123,7 +128,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "runs": int(outcome.runs.sum()),
         "statuses": dict(sorted(result.census.verdicts.items())),
         "flags": dict(sorted(result.census.flags.items())),
-        "measurement_degraded": result.census.degraded,
+        "measurement_degraded": bool(result.census.disturbed_by),
         "rounds": outcome.rounds,
         "candidates_left": len(outcome.candidates),
         "candidates": [names[config] for config in outcome.candidates.tolist()],

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from captime.campaign.census import disturbing
 from captime.campaign.earlier import learned_words
 from captime.ledger.ownership import Owner, boot_id
 from captime.report.account import Account
@@ -24,11 +25,11 @@ _FLAGS = {
     "reported-disagrees": "report another time than was measured",
     "leftovers": "left processes behind, which were killed",
     "suspended": "were suspended for a while",
+    "swapping": "went on while the machine was swapping",
+    "throttled": "went on while cores were slowed down or withheld",
 }
 OVER = frozenset({"closed", "interrupted"})
 """States in which nobody carries the campaign out, so nothing runs."""
-# A larger share of runs that waited for a core makes times doubtful.
-_DEGRADED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,7 @@ def assumptions(story: Story) -> list[Assumption]:
         same = "A configuration takes the same time on the same instance when it is run again with its seed."
         said.append(Assumption(same, "assumed"))
     clock = "CPU time of the whole process tree" if scenario.get("clock", "cpu") == "cpu" else "wall-clock time"
-    waited = story.flags.get("contended", 0)
-    counted = 0 if runs is None else int(runs.attempts.sum())
-    doubtful = waited > _DEGRADED * max(1, counted)
+    doubtful = disturbing(story.flags, 0 if runs is None else int(runs.attempts.sum()))
     standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
     said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
     learned = learned_words(story.notes)

@@ -17,6 +17,7 @@ from captime.supervision.output import KEPT_BYTES, Matcher
 from captime.supervision.processes import TAG, all_pids
 from captime.supervision.run import Duties, Pipes, Run, changed_file
 from captime.supervision.scratch import Folders
+from captime.supervision.strain import Strain, usable_cores
 from captime.supervision.streams import Listener, Pipe
 from captime.supervision.tree import Isolation, Tree
 
@@ -58,6 +59,7 @@ class Launcher:
         self._duties = duties
         self._functions = Functions(adopts=place.isolation != "posix")
         self._folders = Folders(place.scratch)
+        self._strain = Strain(usable_cores())
         self._groups = 0
 
     def close(self) -> None:
@@ -90,10 +92,10 @@ class Launcher:
         printed = f"{folder}.stdout"
         ready = replace(launch, argv=_filled_in(launch.argv, launch, folder))
         if launch.verifier is None:
-            return self._run(ready, folder)
+            return self._run_in_this_state(ready, folder)
         try:
             with Path(printed).open("xb") as copy:
-                report = self._run(ready, folder, copy=copy)
+                report = self._run_in_this_state(ready, folder, copy)
             if report.ended != "exit":
                 return report
             words = _filled_in(launch.verifier, launch, folder)
@@ -101,6 +103,12 @@ class Launcher:
             return verify(launch, report, command, printed, lambda errand, _: self._run(errand, folder))
         finally:
             Path(printed).unlink(missing_ok=True)
+
+    def _run_in_this_state(self, launch: Launch, folder: str, copy: BinaryIO | None = None) -> Report:
+        """Run it, and flag it if the machine was in trouble meanwhile."""
+        before = self._strain.read()
+        report = self._run(launch, folder, copy=copy)
+        return replace(report, flags=(*report.flags, *self._strain.since(before)))
 
     def _run(self, launch: Launch, folder: str, *, stdout: int | None = None, copy: BinaryIO | None = None) -> Report:
         try:

@@ -181,7 +181,7 @@ class Report:
         output_file: The first 64 KiB of the output file.
         matches: What the patterns found.
         returned: The pickled value that a function returned; None if it raised.
-        flags: Warnings: `contended`, `idle`, `clocks-disagree`, `leftovers`, `suspended`.
+        flags: Warnings: `contended`, `idle`, `clocks-disagree`, `leftovers`, `suspended`, `swapping`, `throttled`.
         problem: Why it was lost or not started, in a sentence.
         verified: What the verifier said: True for right, False for wrong, None if it was not asked or gave no verdict
             (then `problem` says why).
