@@ -62,16 +62,41 @@ def reader(path: Path, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
     check_is_ledger_file(path)
     with told_in_our_words(path, "opening it"):
         try:
-            connection = _connect(path, "ro", patience)
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            connection = _connected_to_read(path, "ro", patience)
         except sqlite3.OperationalError as error:
+            code = error.sqlite_errorcode & 0xFF
+            if code == sqlite3.SQLITE_READONLY and _journal_path(path).exists():
+                _put_back(path, patience)
+                connection = _connected_to_read(path, "ro", patience)
             # In a directory that cannot be written to, SQLite cannot make its shared memory. If there is no
             # write-ahead log, nobody is writing, and the file can be read as it lies.
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or has_log(path):
+            elif code == sqlite3.SQLITE_CANTOPEN and not has_log(path):
+                connection = _connected_to_read(path, "ro&immutable=1", patience)
+            else:
                 raise
-            connection = _connect(path, "ro&immutable=1", patience)
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def _connected_to_read(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+    """A connection that has read something: only then does SQLite look at what lies beside the file."""
+    connection = _connect(path, mode, patience)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _put_back(path: Path, patience: float) -> None:
+    """Undo the change that somebody was making when the process was killed or the power failed.
+
+    A ledger that is opened or closed changes from one kind of journal to the other: a change of the file itself, with
+    the pages as they were in a file beside it. SQLite puts them back when it may write; if somebody is at work, it
+    knows and leaves them.
+    """
+    _connected_to_read(path, "rw", patience).close()
 
 
 def lenient_reader(path: Path) -> sqlite3.Connection:
@@ -101,9 +126,14 @@ def log_path(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
+def _journal_path(path: Path) -> Path:
+    """Where SQLite keeps pages as they were, while it changes the file itself."""
+    return path.with_name(path.name + "-journal")
+
+
 def has_log(path: Path) -> bool:
     """Whether there is more to the ledger than the file itself: rows to come into it, or pages to put back."""
-    for other in (log_path(path), path.with_name(path.name + "-journal")):
+    for other in (log_path(path), _journal_path(path)):
         try:
             if other.stat().st_size > 0:
                 return True

@@ -18,6 +18,7 @@ from typing import Self
 
 from captime.errors import LedgerInUse
 from captime.ledger.crash_points import reached
+from captime.ledger.places import sync_directory
 from captime.ledger.trouble import told_in_our_words
 
 # The first line has this length, so that it can be replaced in one stroke; the second tells who holds the lock.
@@ -164,11 +165,19 @@ class WriteLock:
                     return "another process, which has not told its name"
                 time.sleep(0.01)
 
-    def mark(self, mark: Mark) -> None:
-        """Note how far the ledger has come. A hint: it may lag behind the ledger, never the other way round."""
+    def mark(self, mark: Mark, *, lasting: bool = False) -> None:
+        """Note how far the ledger has come. A hint: it may lag behind the ledger, never the other way round.
+
+        Args:
+            mark: How far.
+            lasting: Make sure that a power cut leaves this one or a later one.
+        """
         line = f"captime {mark.campaign} {mark.sequence} {mark.head}".encode().ljust(_LINE - 1) + b"\n"
         try:
             os.pwrite(self._file, line, 0)
+            if lasting:
+                os.fsync(self._file)
+                sync_directory(self._path.parent)
         except OSError:
             # The row itself is safe on the disk, and an older mark is right too.
             return

@@ -292,7 +292,7 @@ def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:
         check_end(connection, path, campaign[1], log_missing=log_missing)
         with as_written(path):
             sequence, head = tail(connection)
-    lock.mark(Mark(campaign[1], sequence, head.hex()))
+    lock.mark(Mark(campaign[1], sequence, head.hex()), lasting=True)
     return campaign
 
 
