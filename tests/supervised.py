@@ -105,8 +105,11 @@ class Bench:
         return self.run([launch])[0]
 
     def survivors(self) -> list[int]:
-        """Processes of its runs that are still there; those that wait for the next call of a function do not count."""
-        kept = set(tagged(f"{self.tag}/functions."))
+        """Processes of its runs that are still there.
+
+        Those that wait for the next call of a function do not count, nor do pieces of work that measure the machine.
+        """
+        kept = {*tagged(f"{self.tag}/functions."), *tagged(f"{self.tag}/reference")}
         return [pid for pid in tagged(f"{self.tag}/") if pid not in kept]
 
 

@@ -114,7 +114,7 @@ class Measurement:
         host: Where it ran.
         slot: On which slot there.
         flags: Warnings: `contended`, `idle`, `clocks-disagree`, `reported-disagrees`, `leftovers`, `swapping`,
-            `throttled`.
+            `throttled`, `drifted`.
     """
 
     cpu_ns: int

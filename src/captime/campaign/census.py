@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from captime.runs import RunOutcome, Status
 
 _DEGRADED = 0.01
-_DISTURBANCES = ("contended", "swapping", "throttled")
+_DISTURBANCES = ("contended", "drifted", "swapping", "throttled")
 
 
 def disturbing(flags: Mapping[str, int], counted: int) -> list[str]:

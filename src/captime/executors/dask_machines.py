@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Rule = Literal["same", "any", "normalised"]
-REMEASURE_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)

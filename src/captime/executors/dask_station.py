@@ -23,8 +23,9 @@ from distributed import get_worker
 
 from captime.executors.dask_files import Missing, Shelf
 from captime.executors.local_slots import LocalSlots, cores
+from captime.executors.reference import reference_launch
 from captime.supervision.handle import SlotHandle
-from captime.supervision.messages import Launch, Report, plain_launch
+from captime.supervision.messages import Launch, Report
 from captime.supervision.sweep import sweep_tag
 from captime.supervision.wire import Channel
 
@@ -34,8 +35,6 @@ _IDLE_SECONDS = 600.0
 _GOODBYE_SECONDS = 5.0
 _FIRST_PROGRESS_NS = 1_000_000_000
 _SECOND = 1e9
-# About 0.05 s of whole-number arithmetic: the same on every machine, and nothing but the core's own speed.
-_REFERENCE = "n = 1\nfor _ in range(400_000): n = (n * 1103515245 + 12345) % 2147483648"
 _REFERENCES = 5
 
 Answer = tuple[Any, ...]
@@ -101,8 +100,7 @@ class Station:
 
     def reference(self) -> float:
         """CPU seconds of a fixed piece of work here; the least of a few, which other work disturbs least."""
-        argv = (sys.executable, "-I", "-S", "-c", _REFERENCE)
-        launch = plain_launch(*argv, tag=f"{self._tag}/reference")
+        launch = reference_launch(self._tag)
         desk = self._free.get()
         try:
             reports = [self._perform(desk, launch, lambda: True, lambda *_: None) for _ in range(_REFERENCES)]

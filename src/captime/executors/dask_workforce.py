@@ -9,7 +9,8 @@ from typing import Any
 
 from captime.executors import dask_station as station
 from captime.executors.dask_link import Link
-from captime.executors.dask_machines import REMEASURE_SECONDS, Machines, MachineTerms
+from captime.executors.dask_machines import Machines, MachineTerms
+from captime.executors.reference import REMEASURE_SECONDS
 
 Note = Callable[..., None]
 OPEN, MEASURE = "open", "measure"

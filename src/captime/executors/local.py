@@ -18,6 +18,7 @@ from captime.arrays import IntArray
 from captime.errors import InvariantViolated, ScenarioError
 from captime.executors.local_slots import LocalSlots, Overhead
 from captime.executors.protocol import Board, Unseen
+from captime.executors.reference import TIMES, Pulse, reference_launch
 from captime.executors.waking import signals_heard
 from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
@@ -77,6 +78,8 @@ class LocalExecutor:
         self._unwanted: set[int] = set()
         self._back: list[RunOutcome] = []
         self._futile = 0
+        self._references: dict[int, int] = {}
+        self._pulse = Pulse(range(slots), self.now)
         self._board: Board = Unseen()
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
         self.isolation = self._place.isolation
@@ -152,11 +155,15 @@ class LocalExecutor:
         self._waiting.clear()
         self._seen.clear()
         self._unwanted.clear()
+        self._references.clear()
 
     # ------------------------------------------------------------------ giving
 
     def _hand_out(self) -> None:
         """Give every free slot something to do; then something to do next, if there is more."""
+        for handle in self._handles if self._waiting else ():
+            if self._pulse.is_due(handle.index, self.now):
+                self._measure(handle)
         deepest = 1 + math.ceil(self.ahead / self.slots)
         for depth in range(1, deepest + 1):
             for handle in self._handles:
@@ -170,6 +177,14 @@ class LocalExecutor:
         handle.give(self._program.launch(request, number, self._tag_of(request)))
         self._speak(handle)
 
+    def _measure(self, handle: SlotHandle) -> None:
+        """Have a slot do the piece of work that tells whether its core is as fast as it was."""
+        for _ in range(TIMES):
+            number = next(self._numbers)
+            self._references[number] = handle.index
+            handle.give(reference_launch(self._tag, number))
+        self._speak(handle)
+
     def _tag_of(self, request: RunRequest) -> str:
         return f"{self._tag}/{request.config}.{request.instance}.{request.attempt}"
 
@@ -179,7 +194,7 @@ class LocalExecutor:
             if idle.held:
                 continue
             busiest = max(self._handles, key=lambda handle: len(handle.held))
-            if len(busiest.held) > 1:
+            if len(busiest.held) > 1 and busiest.held[-1] in self._requests:
                 busiest.channel.send("withdraw", str(busiest.held[-1]))
                 self._speak(busiest)
 
@@ -210,23 +225,35 @@ class LocalExecutor:
                     self._futile = 0
                 case "started":
                     handle.begun.add(int(text))
-                    self._board.running(_seat(handle), self._requests[int(text)])
+                    self._is_seen(handle, int(text))
                 case "progress":
-                    number, nanoseconds = text.split()
-                    self._seen[int(number)] = seconds = int(nanoseconds) / _SECOND
-                    self._board.running(_seat(handle), self._requests[int(number)], seconds)
+                    number, nanoseconds = map(int, text.split())
+                    self._is_seen(handle, number, nanoseconds / _SECOND)
                 case "withdrawn":
                     handle.take_back(int(text))
                     self._wait_for_slot(int(text))
                 case "report":
-                    report = Report.from_json(text)
-                    if report.number in handle.begun:
-                        self._board.idle(_seat(handle))
-                    handle.take_back(report.number)
-                    self._settle(report.number, report, handle.index)
+                    self._reported(handle, Report.from_json(text))
         if handle.channel.closed:
             self._bury(handle)
         self._hand_out()
+
+    def _is_seen(self, handle: SlotHandle, number: int, seconds: float | None = None) -> None:
+        """A run is under way, and unfinished after so long; pieces of work that measure the machine are no runs."""
+        if number not in self._requests:
+            return
+        if seconds is not None:
+            self._seen[number] = seconds
+        self._board.running(_seat(handle), self._requests[number], seconds or 0.0)
+
+    def _reported(self, handle: SlotHandle, report: Report) -> None:
+        if report.number in handle.begun:
+            self._board.idle(_seat(handle))
+        handle.take_back(report.number)
+        if report.number in self._references:
+            self._pulse.hear(self._references.pop(report.number), _seconds(report))
+        else:
+            self._settle(report.number, report, handle.index)
 
     def _wait_for_slot(self, number: int) -> None:
         """Next in line, unless somebody has cancelled it since it was given to a slot."""
@@ -242,7 +269,8 @@ class LocalExecutor:
         self._unwanted.discard(number)
         outcome = self._program.judge(request, report)
         if outcome.measured is not None:
-            outcome = replace(outcome, measured=replace(outcome.measured, host=_HOST, slot=slot))
+            flags = (*outcome.measured.flags, *(("drifted",) if self._pulse.has_drifted(slot) else ()))
+            outcome = replace(outcome, measured=replace(outcome.measured, host=_HOST, slot=slot, flags=flags))
         self._back.append(outcome)
 
     def _bury(self, handle: SlotHandle) -> None:
@@ -250,12 +278,13 @@ class LocalExecutor:
         self._selector.unregister(handle.channel)
         self._board.idle(_seat(handle))
         how = handle.clear_away()
-        lost = [number for number in handle.held if number in handle.begun]
+        held = [number for number in handle.held if self._references.pop(number, None) is None]
+        lost = [number for number in held if number in handle.begun]
         for number in lost:
             request = self._requests[number]
             sweep_tag(self._tag_of(request), whole=True)
         # It speaks of a launch before it begins with it, so these have never begun.
-        for number in reversed([number for number in handle.held if number not in handle.begun]):
+        for number in reversed([number for number in held if number not in handle.begun]):
             self._wait_for_slot(number)
         self._futile += 1
         if self._futile > _FUTILE_STARTS:
@@ -268,6 +297,11 @@ class LocalExecutor:
 
 
 _HOST = socket.gethostname()
+
+
+def _seconds(report: Report) -> float:
+    """CPU seconds of a piece of work; infinite if it came to nothing."""
+    return report.runtime_ns / _SECOND if report.ended == "exit" and report.exit_code == 0 else math.inf
 
 
 def _seat(handle: SlotHandle) -> Seat:

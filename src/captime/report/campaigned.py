@@ -24,6 +24,7 @@ STOPPED = {
 _SUCCESS = ("answered", "capped")
 _DISTURBED = {
     "contended": "had to wait for a core; use fewer jobs",
+    "drifted": "went on while the machine was faster or slower than at first; is something else running?",
     "swapping": "went on while the machine was swapping; use fewer jobs, or set target.memory",
     "throttled": "went on while cores were slowed down or withheld; cool the machine, or raise the container's share",
 }

@@ -21,6 +21,7 @@ Standing = Literal["checked", "assumed", "doubtful"]
 _FLAGS = {
     "contended": "had to wait for a core",
     "idle": "slept much of their time",
+    "drifted": "went on while the machine was faster or slower than at first",
     "clocks-disagree": "have two clocks that disagree",
     "reported-disagrees": "report another time than was measured",
     "leftovers": "left processes behind, which were killed",
