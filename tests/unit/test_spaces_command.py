@@ -37,6 +37,19 @@ def test_json_holds_the_space_and_the_draws() -> None:
     assert len(found["samples"]) == 3
 
 
+def test_a_default_that_was_drawn_is_told(tmp_path: Path) -> None:
+    """irace's files have no defaults; those that are assumed may be forbidden together."""
+    file = tmp_path / "parameters.txt"
+    file.write_text(
+        'mode "-m " c (a, b)\nlevel "-l " i (1, 9)\n[forbidden]\nmode == "a" & level > 4\n', encoding="ascii"
+    )
+    result = typed(file, "--json")
+    assert "stands in for the default" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["default"] != {"mode": "a", "level": 5}
+    assert len(found["notes"]) == 1
+
+
 def test_conversion_writes_a_file_that_reads_back(tmp_path: Path) -> None:
     """From PCS to ConfigSpace's JSON and on to TOML: the same draws all the way."""
     asked = ["--json", "--sample", "5"]

@@ -46,7 +46,7 @@ def space_command(
     if to_format is not None and (sample or as_json):
         raise ScenarioError("--to writes the space itself; ask for --sample or --json in a call of its own")
     space = read_space(file, from_format)
-    for note in space.notes:
+    for note in _notes(space):
         typer.echo(f"note: {note}", err=True)
     if to_format is not None:
         _convert(space, to_format, output)
@@ -56,6 +56,17 @@ def space_command(
         typer.echo(json.dumps(_as_json(space, draws), indent=2, ensure_ascii=False))
     else:
         _print(space, draws)
+
+
+def _notes(space: Space) -> list[str]:
+    """What people should know of it."""
+    if not space.default_is_forbidden:
+        return list(space.notes)
+    stands_in = (
+        "the file gives no default for some parameters, and those assumed are forbidden together: the first random "
+        "configuration stands in for the default. Better ones can be named in a scenario, as space.favourites"
+    )
+    return [*space.notes, stands_in]
 
 
 def _convert(space: Space, to_format: str, output: Path | None) -> None:
@@ -76,7 +87,7 @@ def _as_json(space: Space, draws: list[Settings]) -> dict[str, object]:
         "default": space.default,
         "size": space.size,
         "combinations": space.combinations,
-        "notes": list(space.notes),
+        "notes": _notes(space),
         "samples": draws,
     }
 

@@ -167,15 +167,19 @@ class Space:
 
         If defaults had to be assumed and these together are forbidden, the first random configuration stands in.
         """
-        codes = self.deactivated(self.default_row[np.newaxis])
-        if not self.allowed(codes)[0]:
-            if not any(parameter.assumed for parameter in self.parameters):
-                raise ScenarioError(
-                    "the default configuration is forbidden, expected one that may be run; change a default value or "
-                    "the forbidden combination"
-                )
-            return self.draw(0, 0)
-        return self.settings(codes[0])
+        if not self.default_is_forbidden:
+            return self.settings(self.deactivated(self.default_row[np.newaxis])[0])
+        if not any(parameter.assumed for parameter in self.parameters):
+            raise ScenarioError(
+                "the default configuration is forbidden, expected one that may be run; change a default value or "
+                "the forbidden combination"
+            )
+        return self.draw(0, 0)
+
+    @cached_property
+    def default_is_forbidden(self) -> bool:
+        """Whether the default values are forbidden together."""
+        return not self.allowed(self.deactivated(self.default_row[np.newaxis]))[0]
 
     def completed(self, partial: Mapping[str, Value], where: str = "configuration") -> Settings:
         """A configuration from some of its values: defaults for the rest, inactive ones left out, checked.
