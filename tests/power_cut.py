@@ -39,8 +39,12 @@ class _FileSystem(ctypes.Structure):
     """What SQLite calls to open and delete files."""
 
     _fields_ = [
-        *[("version", _int), ("file_bytes", _int), ("longest_path", _int), ("next", _pointer)],
-        *[("name", ctypes.c_char_p), ("data", _pointer), ("open", _pointer), ("delete", _pointer)],
+        ("version", _int),
+        ("file_bytes", _int),
+        ("longest_path", _int),
+        ("next", _pointer),
+        ("name", ctypes.c_char_p),
+        *[(name, _pointer) for name in ("data", "open", "delete")],
         *[(name, _pointer) for name in ("access", "full_path", "dl_open", "dl_error", "dl_sym", "dl_close")],
         *[(name, _pointer) for name in ("randomness", "sleep", "time", "last_error", "time_64")],
         *[(name, _pointer) for name in ("set_call", "get_call", "next_call")],

@@ -38,7 +38,7 @@ def test_json_holds_the_space_and_the_draws() -> None:
 
 
 def test_a_default_that_was_drawn_is_told(tmp_path: Path) -> None:
-    """irace's files have no defaults; those that are assumed may be forbidden together."""
+    """Files of irace have no defaults; those that are assumed may be forbidden together."""
     file = tmp_path / "parameters.txt"
     file.write_text(
         'mode "-m " c (a, b)\nlevel "-l " i (1, 9)\n[forbidden]\nmode == "a" & level > 4\n', encoding="ascii"
