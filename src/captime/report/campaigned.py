@@ -4,8 +4,11 @@ import math
 
 from captime.arrays import FloatArray
 from captime.campaign.result import CampaignResult
+from captime.ledger import LedgerReader
 from captime.report.account import Account
+from captime.report.known_runs import known_runs
 from captime.report.machine import certificate_json
+from captime.report.numbers.trend import Trend, trend_of
 from captime.report.words import cpu_time
 from captime.utilities.durations import duration_text
 
@@ -34,12 +37,6 @@ def account_of_campaign(result: CampaignResult) -> Account:
     """Everything there is to tell about it."""
     outcome = result.outcome
     runs = int(outcome.runs.sum())
-    census = result.census
-    first_lines = [
-        ("warning", f"measurement degraded: {census.flags[flag] / census.counted:.0%} of the runs {_DISTURBED[flag]}")
-        for flag in census.disturbed_by
-    ]
-    first_lines += [("warning", warning) for warning in result.warnings]
     return Account(
         certificate=result.certificate,
         names=result.question.names,
@@ -53,9 +50,26 @@ def account_of_campaign(result: CampaignResult) -> Account:
         left=len(outcome.candidates),
         stopped=STOPPED[outcome.stopped],
         rests_on=assumptions(result),
-        first_lines=first_lines,
+        first_lines=[("warning", warning) for warning in warnings_of(result)],
         more=[("runs", verdicts(result)), ("ledger", f"{result.ledger} (head {result.head[:12]})")],
     )
+
+
+def warnings_of(result: CampaignResult) -> list[str]:
+    """What makes the certificate doubtful, or might."""
+    census = result.census
+    disturbed = [
+        f"measurement degraded: {census.flags[flag] / census.counted:.0%} of the runs {_DISTURBED[flag]}"
+        for flag in census.disturbed_by
+    ]
+    trend = None if result.repeats else _trend(result)
+    return [*disturbed, *([] if trend is None else [f"{result.config_name}: {trend.words}"]), *result.warnings]
+
+
+def _trend(result: CampaignResult) -> Trend | None:
+    """Whether the recommended configuration's runs become longer or shorter along the stream."""
+    with LedgerReader(result.ledger) as reader:
+        return trend_of(known_runs(reader.outcomes()).of(result.certificate.config))
 
 
 def verdicts(result: CampaignResult) -> str:
@@ -130,6 +144,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "statuses": dict(sorted(result.census.verdicts.items())),
         "flags": dict(sorted(result.census.flags.items())),
         "measurement_degraded": bool(result.census.disturbed_by),
+        "warnings": warnings_of(result),
         "rounds": outcome.rounds,
         "candidates_left": len(outcome.candidates),
         "candidates": [names[config] for config in outcome.candidates.tolist()],

@@ -12,6 +12,7 @@ from captime.ledger.ownership import Owner, boot_id
 from captime.report.account import Account
 from captime.report.campaigned import STOPPED
 from captime.report.known_runs import KINDS, OPEN, verdict_words
+from captime.report.numbers.trend import trend_of
 from captime.report.story import Story
 from captime.report.words import cpu_time
 from captime.utilities.durations import duration_text
@@ -91,7 +92,7 @@ def stopped_words(story: Story) -> str:
 def assumptions(story: Story) -> list[Assumption]:
     """What the certificate rests on, each with its standing."""
     scenario, runs = story.scenario, story.runs
-    said = [Assumption(_instances(story), "assumed")]
+    said = [_in_random_order(story)]
     if story.lottery is not None and runs is not None:
         drawn = "Chance drew captimes before the runs; no run was given more time than its position's draw allows."
         said.append(Assumption(drawn, "checked" if story.lottery.kept(runs) else "doubtful"))
@@ -111,6 +112,15 @@ def assumptions(story: Story) -> list[Assumption]:
     whole = f"The ledger is whole (head {story.head[:16]}); captime verify derives the certificate from its rows again."
     said.append(Assumption(whole, "assumed"))
     return said
+
+
+def _in_random_order(story: Story) -> Assumption:
+    """Where every run is made once, a trend in the leader's runs tells that the order was not random."""
+    runs = None if story.lottery is None else story.runs
+    trend = None if runs is None else trend_of(runs.of(story.leader))
+    if trend is None:
+        return Assumption(_instances(story), "assumed")
+    return Assumption(f"{_instances(story)} But of {story.names[story.leader]}, {trend.words}.", "doubtful")
 
 
 def _instances(story: Story) -> str:

@@ -1,0 +1,61 @@
+"""Whether runs become longer or shorter along the stream, as they should not if instances come in random order."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns
+
+# Fewer runs than this prove nothing.
+_FEWEST = 60
+# By chance it is seen in one campaign of ten thousand.
+_CHANCE = 1e-4
+# Runs with shorter captimes than this share of all runs have are left out, and all others are looked at up to there.
+_SHORTEST = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Runs of a configuration become longer, or shorter.
+
+    Attributes:
+        rank_correlation: Between the position in the stream and the time; from -1 to 1.
+        chance: How likely one so far from 0 is if the order is random.
+        runs: How many runs were looked at.
+    """
+
+    rank_correlation: float
+    chance: float
+    runs: int
+
+    @property
+    def words(self) -> str:
+        """What to do about it."""
+        how = "longer" if self.rank_correlation > 0 else "shorter"
+        return (
+            f"its runs become {how} along the stream of instances (rank correlation {self.rank_correlation:+.2f} over "
+            f"{self.runs:,} runs; by chance {self.chance:.0e}). Are instances made, or listed, in an order that means "
+            "something? Has the machine changed? Then nothing here is certain"
+        )
+
+
+def trend_of(runs: KnownRuns) -> Trend | None:
+    """The trend in the runs of one configuration; None if there is none to speak of.
+
+    How long a run may take says nothing about how long it would take. So runs are chosen by their captimes, and all are
+    looked at up to the same moment: what is compared is the shorter of that and the run's own time.
+    """
+    if len(runs) < _FEWEST:
+        return None
+    until = float(np.quantile(runs.captime, _SHORTEST))
+    answered = (runs.kind == ANSWERED) & (runs.seconds < until)
+    unfinished = np.isin(runs.kind, (CUT, FAILED)) | (runs.seconds >= until)
+    chosen = (runs.captime >= until) & (answered | unfinished)
+    times = np.where(answered, runs.seconds, until)[chosen]
+    if len(times) < _FEWEST or np.all(times == times[0]):
+        return None
+    found = spearmanr(runs.position[chosen], times)
+    if not found.pvalue < _CHANCE:
+        return None
+    return Trend(float(found.statistic), float(found.pvalue), len(times))
