@@ -73,6 +73,19 @@ def test_a_trend_is_found_although_most_runs_are_cut(slope: float) -> None:
     assert ("longer" if slope > 0 else "shorter") in found.words
 
 
+def test_a_leader_that_was_lucky_at_first_is_no_trend() -> None:
+    """Of a thousand configurations that are all alike, the one that was fastest on the first thirty instances."""
+    alarms = {1: 0, 1000: 0}
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        times = rng.lognormal(sigma=1.5, size=(1000, 80))
+        luckiest = int(np.argmin(np.log(times[:, :30]).mean(axis=1)))
+        for among in alarms:
+            alarms[among] += trend_of(made(times[luckiest], np.full(80, 10.0)), among) is not None
+    assert alarms[1000] == 0
+    assert alarms[1] > 0
+
+
 def test_too_few_runs_and_runs_that_are_all_alike_say_nothing() -> None:
     """Nor do runs that were stopped before anybody could see how long they take."""
     assert trend_of(made(np.arange(1.0, 51.0), np.full(50, 100.0))) is None

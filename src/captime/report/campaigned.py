@@ -69,7 +69,8 @@ def warnings_of(result: CampaignResult) -> list[str]:
 def _trend(result: CampaignResult) -> Trend | None:
     """Whether the recommended configuration's runs become longer or shorter along the stream."""
     with LedgerReader(result.ledger) as reader:
-        return trend_of(known_runs(reader.outcomes()).of(result.certificate.config))
+        runs = known_runs(reader.outcomes()).of(result.certificate.config)
+        return trend_of(runs, len(reader.configs))
 
 
 def verdicts(result: CampaignResult) -> str:

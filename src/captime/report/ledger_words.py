@@ -117,7 +117,7 @@ def assumptions(story: Story) -> list[Assumption]:
 def _in_random_order(story: Story) -> Assumption:
     """Where every run is made once, a trend in the leader's runs tells that the order was not random."""
     runs = None if story.lottery is None else story.runs
-    trend = None if runs is None else trend_of(runs.of(story.leader))
+    trend = None if runs is None else trend_of(runs.of(story.leader), len(story.names))
     if trend is None:
         return Assumption(_instances(story), "assumed")
     return Assumption(f"{_instances(story)} But of {story.names[story.leader]}, {trend.words}.", "doubtful")

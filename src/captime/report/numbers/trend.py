@@ -40,8 +40,13 @@ class Trend:
         )
 
 
-def trend_of(runs: KnownRuns) -> Trend | None:
+def trend_of(runs: KnownRuns, among: int = 1) -> Trend | None:
     """The trend in the runs of one configuration; None if there is none to speak of.
+
+    Args:
+        runs: Of that configuration.
+        among: How many there were to choose from. Whoever leads may owe it to luck on its first instances, and the more
+            there are, the luckier is the luckiest.
 
     How long a run may take says nothing about how long it would take. So runs are chosen by their captimes, and all are
     looked at up to the same moment: what is compared is the shorter of that and the run's own time.
@@ -56,6 +61,5 @@ def trend_of(runs: KnownRuns) -> Trend | None:
     if len(times) < _FEWEST or np.all(times == times[0]):
         return None
     found = spearmanr(runs.position[chosen], times)
-    if not found.pvalue < _CHANCE:
-        return None
-    return Trend(float(found.statistic), float(found.pvalue), len(times))
+    chance = float(found.pvalue) * among
+    return Trend(float(found.statistic), chance, len(times)) if chance < _CHANCE else None
