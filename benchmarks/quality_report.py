@@ -12,12 +12,12 @@ import numpy as np
 from quality_methods import LABELS
 from rich.console import Console
 from rich.table import Table
+from scipy import stats
 
 from captime.arrays import FloatArray
 
 OURS, RANDOM = "captime", "random"
-# Two standard errors, about 95 %.
-_NOISE = 2.0
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Point:
         minutes: CPU minutes.
         seeds: How many searches.
         worth: Mean held-out utility over seeds and instances.
-        error: Standard error of that mean.
+        error: Half the width of the 95 % interval around that mean.
         ahead: How far captime is ahead of it, on the same instances and seeds.
-        noise: Standard error of that.
+        noise: Half the width of the 95 % interval around that.
     """
 
     example: str
@@ -74,15 +74,23 @@ def points_of(
                 method: {seed: row for seed in seeds if (row := held_out(example, method, seed, minute)) is not None}
                 for method in LABELS
             }
-            points += [_point(example, method, minute, rows, found[OURS]) for method, rows in found.items() if rows]
+            points += _points(example, minute, {method: rows for method, rows in found.items() if rows})
     return points
 
 
-def _point(example: str, method: str, minute: float, rows: dict[int, FloatArray], ours: dict[int, FloatArray]) -> Point:
-    together = sorted(rows.keys() & ours.keys())
-    worth, error = _mean([rows[seed] for seed in sorted(rows)])
-    ahead, noise = _mean([_minus(ours[seed], rows[seed]) for seed in together]) if together else (math.nan, math.nan)
-    return Point(example, method, minute, len(rows), worth, error, ahead, noise)
+def _points(example: str, minute: float, found: Mapping[str, Mapping[int, FloatArray]]) -> list[Point]:
+    """All methods at one checkpoint: they are compared seed by seed, and share what is known about luck."""
+    ours = found.get(OURS, {})
+    worths = {method: [rows[seed] for seed in sorted(rows)] for method, rows in found.items()}
+    leads = {
+        method: [_minus(ours[seed], rows[seed]) for seed in sorted(rows.keys() & ours.keys())]
+        for method, rows in found.items()
+    }
+    apart = {method: rows for method, rows in leads.items() if method != OURS}
+    return [
+        Point(example, method, minute, len(rows), *interval(rows, worths), *interval(leads[method], apart))
+        for method, rows in worths.items()
+    ]
 
 
 def _minus(ours: FloatArray, theirs: FloatArray) -> FloatArray:
@@ -90,13 +98,33 @@ def _minus(ours: FloatArray, theirs: FloatArray) -> FloatArray:
     return ours[:count] - theirs[:count]
 
 
-def _mean(rows: list[FloatArray]) -> tuple[float, float]:
-    """Mean over searches and instances, and its standard error: instances are shared, searches differ."""
+def interval(rows: Sequence[FloatArray], alike: Mapping[str, Sequence[FloatArray]]) -> tuple[float, float]:
+    """A mean over searches and instances, and half the width of its interval: instances are shared, searches differ.
+
+    Args:
+        rows: A row of held-out scores for each search.
+        alike: Rows of others that are as much a matter of luck: how much, nobody can tell from two or three searches.
+    """
+    if not rows:
+        return math.nan, math.nan
     count = min(len(row) for row in rows)
     matrix = np.stack([row[:count] for row in rows])
-    over_instances = matrix.mean(axis=0).std(ddof=1) / math.sqrt(count)
-    over_seeds = matrix.mean(axis=1).std(ddof=1) / math.sqrt(len(rows)) if len(rows) > 1 else 0.0
-    return float(matrix.mean()), float(math.hypot(over_instances, over_seeds))
+    error = 0.0
+    if count > 1:
+        error = float(
+            matrix.mean(axis=0).std(ddof=1) / math.sqrt(count) * stats.t.ppf(0.5 + _CONFIDENCE / 2, count - 1)
+        )
+    means = [np.array([row.mean() for row in each]) for each in alike.values() if len(each) > 1]
+    freedom = sum(len(each) - 1 for each in means)
+    if freedom:
+        spread = math.sqrt(sum(float(((each - each.mean()) ** 2).sum()) for each in means) / freedom)
+        error = math.hypot(error, spread / math.sqrt(len(rows)) * _quantile(freedom))
+    return float(matrix.mean()), error
+
+
+def _quantile(freedom: int) -> float:
+    """How many standard errors an interval is wide, to either side."""
+    return float(stats.t.ppf(0.5 + _CONFIDENCE / 2, freedom))
 
 
 def report(
@@ -114,17 +142,17 @@ def show(
 ) -> None:
     """The same for points that are there already; `where` says where utilities are from."""
     console = Console(highlight=False, width=130)
-    shown = Table(title=f"Utility of incumbents on {where}, ± two standard errors", title_justify="left")
+    shown = Table(title=f"Utility of incumbents on {where}, with 95 % intervals", title_justify="left")
     for heading in ("example", "CPU min", "method", "searches", "utility", "captime ahead by", ""):
         shown.add_column(heading, justify="left" if heading in ("example", "method", "") else "right")
     for point in points:
-        clear = abs(point.ahead) > _NOISE * point.noise and point.method != OURS
+        clear = abs(point.ahead) > point.noise and point.method != OURS
         shown.add_row(
             point.example,
             f"{point.minutes:g}",
             LABELS[point.method],
             str(point.seeds),
-            f"{point.worth:.4f} ± {_NOISE * point.error:.4f}",
+            f"{point.worth:.4f} ± {point.error:.4f}",
             "" if point.method == OURS or math.isnan(point.ahead) else _signed(point),
             ("ahead" if point.ahead > 0 else "BEHIND") if clear else "",
         )
@@ -140,13 +168,13 @@ def show(
 
 
 def _signed(point: Point) -> str:
-    return f"{point.ahead:+.4f} ± {_NOISE * point.noise:.4f}"
+    return f"{point.ahead:+.4f} ± {point.noise:.4f}"
 
 
 def verdict(points: Sequence[Point]) -> list[str]:
     """Whether captime is behind anybody by more than noise, and whether it is ahead of random search at the end."""
     others = [point for point in points if point.method != OURS and not math.isnan(point.ahead)]
-    behind = [point for point in others if point.ahead < -_NOISE * point.noise]
+    behind = [point for point in others if point.ahead < -point.noise]
     lines = [f"behind by more than noise: {len(behind)} of {len(others)} comparisons"]
     lines += [f"  {point.example}, {point.minutes:g} min: {point.ahead:+.4f} to {point.method}" for point in behind]
     for example in dict.fromkeys(point.example for point in others):
@@ -184,7 +212,7 @@ def _draw(points: Sequence[Point], path: Path, where: str) -> None:
             curve = [point for point in points if (point.example, point.method) == (example, method)]
             # Side by side, so that no interval hides another.
             moments = [point.minutes * 1.03**place for point in curve]
-            errors = [_NOISE * point.error for point in curve]
+            errors = [point.error for point in curve]
             panel.errorbar(moments, [point.worth for point in curve], errors, label=label, marker="o", capsize=2)
         panel.set_xscale("log")
         panel.set_xticks(sorted({point.minutes for point in points}))
