@@ -25,11 +25,23 @@ STOPPED = {
 }
 """Why a campaign ended, by the word that its ledger has for it."""
 _SUCCESS = ("answered", "capped")
-_DISTURBED = {
-    "contended": "had to wait for a core; use fewer jobs",
-    "drifted": "went on while the machine was faster or slower than at first; is something else running?",
-    "swapping": "went on while the machine was swapping; use fewer jobs, or set target.memory",
-    "throttled": "went on while cores were slowed down or withheld; cool the machine, or raise the container's share",
+FLAGS = {
+    "contended": "had to wait for a core",
+    "idle": "slept much of their time",
+    "drifted": "went on while the machine was faster or slower than at first",
+    "clocks-disagree": "have two clocks that disagree",
+    "reported-disagrees": "report another time than was measured",
+    "leftovers": "left processes behind, which were killed",
+    "suspended": "were suspended for a while",
+    "swapping": "went on while the machine was swapping",
+    "throttled": "went on while cores were slowed down or withheld",
+}
+"""What runs did that carry a warning, by the word that their ledger has for it."""
+_ADVICE = {
+    "contended": "use fewer jobs, or a quieter machine",
+    "drifted": "is something else running?",
+    "swapping": "use fewer jobs, or set target.memory",
+    "throttled": "cool the machine, or raise the container's share",
 }
 
 
@@ -59,7 +71,7 @@ def warnings_of(result: CampaignResult) -> list[str]:
     """What makes the certificate doubtful, or might."""
     census = result.census
     disturbed = [
-        f"measurement degraded: {census.flags[flag] / census.counted:.0%} of the runs {_DISTURBED[flag]}"
+        f"measurement degraded: {census.flags[flag] / census.counted:.0%} of the runs {FLAGS[flag]}; {_ADVICE[flag]}"
         for flag in census.disturbed_by
     ]
     trend = None if result.repeats else _trend(result)

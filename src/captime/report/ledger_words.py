@@ -10,7 +10,7 @@ from captime.campaign.census import disturbing
 from captime.campaign.earlier import learned_words
 from captime.ledger.ownership import Owner, boot_id
 from captime.report.account import Account
-from captime.report.campaigned import STOPPED
+from captime.report.campaigned import FLAGS, STOPPED
 from captime.report.known_runs import KINDS, OPEN, verdict_words
 from captime.report.numbers.trend import trend_of
 from captime.report.story import Story
@@ -19,17 +19,6 @@ from captime.utilities.durations import duration_text
 
 Standing = Literal["checked", "assumed", "doubtful"]
 
-_FLAGS = {
-    "contended": "had to wait for a core",
-    "idle": "slept much of their time",
-    "drifted": "went on while the machine was faster or slower than at first",
-    "clocks-disagree": "have two clocks that disagree",
-    "reported-disagrees": "report another time than was measured",
-    "leftovers": "left processes behind, which were killed",
-    "suspended": "were suspended for a while",
-    "swapping": "went on while the machine was swapping",
-    "throttled": "went on while cores were slowed down or withheld",
-}
 OVER = frozenset({"closed", "interrupted"})
 """States in which nobody carries the campaign out, so nothing runs."""
 
@@ -156,7 +145,7 @@ def quality(story: Story) -> list[tuple[str, str]]:
     if story.orphans:
         lines.append(("not counted", f"{story.orphans:,} outcomes of attempts that had been given up"))
     lines += [
-        ("warning", f"{count:,} runs {_FLAGS.get(flag, flag)}") for flag, count in sorted(story.flags.items()) if count
+        ("warning", f"{count:,} runs {FLAGS.get(flag, flag)}") for flag, count in sorted(story.flags.items()) if count
     ]
     if len(lines) == 1 and not story.flags:
         lines.append(("warnings", "none"))
