@@ -5,7 +5,8 @@ from captime.arrays import FloatArray
 from captime.procedures.pool_terms import PoolTerms
 from captime.spaces import Known, Lessons, Proposer, Settings, Space
 from captime.spaces.formats.section import read_section
-from captime.spaces.model import Surrogate
+from captime.spaces.model import FLOOR, Surrogate
+from captime.spaces.search import Search, keys
 from captime.tally import blank_tally
 
 
@@ -125,6 +126,55 @@ def test_uneven_evidence_is_weighed() -> None:
     assert len(surrogate.means) == 3
     assert surrogate.weights[0] > 50 * surrogate.weights[1]
     assert surrogate.weights[0] > 50 * surrogate.weights[2]
+
+
+def cliffs(settings: Settings) -> float:
+    """Half of all configurations fail, and which of the others is good depends on several numbers at once."""
+    here = [int(settings[f"n{place}"]) for place in range(5)]
+    return 0.0 if (here[0] + here[1]) % 10 >= 5 else 0.5 + 0.05 * ((here[2] + here[3] * here[0]) % 10)
+
+
+@pytest.mark.parametrize("rolling", [True, False])
+def test_doubts_are_honest_on_rolling_land_and_where_there_are_cliffs(
+    rolling: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Errors on configurations that the model has not seen, in standard deviations: their mean square is about one.
+
+    With a model that takes everything for rolling land, they are well above where there are cliffs.
+    """
+    numbers: dict[str, object] = {f"n{place}": {"type": "int", "low": 0, "high": 9, "default": 0} for place in range(5)}
+    here, worth = (space(), utility) if rolling else (read_section(numbers, "test"), cliffs)
+    drawn = [here.draw(5, number) for number in range(300)]
+    rows, worths = np.array([here.codes(each) for each in drawn[150:]]), np.array([worth(each) for each in drawn[150:]])
+
+    def surprise() -> float:
+        model = Surrogate(here, [Known(each, worth(each), worth(each), 2000, 0.01) for each in drawn[:150]])
+        mean, doubt = model.expected(rows)
+        return float(np.mean((worths - mean) ** 2 / (doubt**2 + FLOOR)))
+
+    assert surprise() < 1.5
+    if not rolling:
+        monkeypatch.setattr("captime.spaces.model._STRANGENESS", (3.0,))
+        assert surprise() > 1.5
+
+
+def test_who_is_given_out_leaves_its_neighbours_with_less_to_tell() -> None:
+    """Doubt falls as if it were known already: to next to nothing there, and hardly at all far away."""
+    here = space()
+    rng = np.random.default_rng(3)
+    model = Surrogate(here, [known(here.draw(1, number), rng) for number in range(40)])
+    search = Search(model, rng)
+    before = search.doubt.copy()
+    chosen = search.best(np.empty((0, len(here.names))), rng)
+    assert chosen is not None
+    place = int(keys(search.candidates).index(*keys(chosen[np.newaxis])))
+    shared = model.shared_doubt(search.candidates, chosen)
+    assert shared[place] == pytest.approx(before[place] ** 2)
+    assert (np.abs(shared) <= before * before[place] + 1e-9).all()
+    assert search.doubt[place] < min(0.5 * before[place], FLOOR**0.5)
+    assert (search.doubt <= before).all()
+    alike = np.abs(shared) / (before * before[place])
+    assert (search.doubt / before)[alike < 0.2].min() > 0.9
 
 
 def test_a_model_is_not_fitted_anew_for_every_proposal() -> None:

@@ -22,15 +22,16 @@ from captime.spaces.values import Settings
 # A score between 0 and 1 varies about so much from instance to instance: the variance of a uniform number.
 SCORE_VARIANCE = 1.0 / 12.0
 # No mean is trusted further than this: instances differ, and so do machines from hour to hour.
-_FLOOR = 0.015**2
+FLOOR = 0.015**2
 # The model learns from at most so many configurations: the better half of them, and every so many of the rest.
 MOST = 200
 # Steps of fitting the strengths, and the step at which what parameters do together is told who matters.
 _STEPS, _TOLD_AT = 14, 7
 # At first so much of all variance is put down to parameters acting together.
 _TOGETHER = 0.3
-# How fast configurations that differ become strangers, as far as parameters act together.
-_STRANGENESS = 3.0
+# How fast configurations that differ become strangers, as far as parameters act together: rolling land, or cliffs. The
+# evidence decides: who takes cliffs for rolling land has too little doubt there.
+_STRANGENESS = (3.0, 10.0, 30.0)
 # Scores may vary less than assumed, or a little more.
 _CALMEST, _WILDEST = 0.3, 1.5
 _TINY = 1e-12
@@ -80,7 +81,7 @@ class Surrogate:
         )
         self.means: FloatArray = (low + high) / 2.0
         # Half the interval at worst; as a variance, that of a uniform number in it.
-        variance = _FLOOR + each / np.maximum(n, 1.0) + (high - low) ** 2 / 12.0
+        variance = FLOOR + each / np.maximum(n, 1.0) + (high - low) ** 2 / 12.0
         self.weights: FloatArray = 1.0 / variance
         self._basis = Basis(space)
         self._terms: FloatArray = self._basis(self.rows)
@@ -90,11 +91,21 @@ class Surrogate:
     def expected(self, codes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean score and its standard deviation, for each of these configurations."""
         terms = self._basis(codes)
-        covariance = (terms * self._spread) @ self._terms.T + self._together * self._alike(terms, self._terms)
+        covariance = self._covariance(terms, self._terms)
         mean = self._middle + covariance @ self._pull
         before = terms**2 @ self._spread + self._together
         left = before - np.einsum("ij,ij->i", covariance @ self._inverse, covariance)
         return mean, np.sqrt(np.maximum(left, _TINY))
+
+    def shared_doubt(self, codes: FloatArray, one: FloatArray) -> FloatArray:
+        """Covariances: how much of the doubt about each of these configurations is the same as that about one."""
+        terms, its_terms = self._basis(codes), self._basis(one[np.newaxis])
+        learnt = self._covariance(terms, self._terms) @ (self._inverse @ self._covariance(self._terms, its_terms)[:, 0])
+        return np.asarray(self._covariance(terms, its_terms)[:, 0] - learnt)
+
+    def _covariance(self, some: FloatArray, others: FloatArray) -> FloatArray:
+        """Of what configurations are worth, by their terms, before anything is known."""
+        return np.asarray((some * self._spread) @ others.T + self._together * self._alike(some, others))
 
     def _fit(self, above: FloatArray, variance: FloatArray) -> None:
         """Strengths by steps that never make the evidence less likely (they multiply, so none becomes negative)."""
@@ -106,11 +117,11 @@ class Surrogate:
         # A strength has to earn more than this: a mild preference for few and small ones.
         toll = 0.5 / overall
         for step in range(_STEPS + 1):
+            alone = (terms * strength[whose]) @ terms.T + np.diag(unrest * variance)
             if step in (0, _TOLD_AT):
-                self._matters = _STRANGENESS * strength[whose] / max(float(strength[whose].sum()), _TINY)
-                alike = self._alike(terms, terms)
-            covariance = (terms * strength[whose]) @ terms.T + together * alike
-            inverse = np.linalg.inv(covariance + np.diag(unrest * variance))
+                share = strength[whose] / max(float(strength[whose].sum()), _TINY)
+                self._matters, alike = self._strangers(above, alone, together, share)
+            inverse = np.linalg.inv(alone + together * alike)
             pull = inverse @ above
             if step == _STEPS:
                 break
@@ -126,11 +137,30 @@ class Surrogate:
         self._inverse: FloatArray = np.asarray(inverse, dtype=np.float64)
         self._pull: FloatArray = pull
 
+    def _strangers(
+        self, above: FloatArray, alone: FloatArray, together: float, share: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """How much each term counts in telling configurations apart, as the evidence likes it; who is alike then."""
+        found = []
+        for strangeness in _STRANGENESS:
+            self._matters = strangeness * share
+            alike = self._alike(self._terms, self._terms)
+            found.append((_log_likelihood(above, alone + together * alike), self._matters, alike))
+        _, matters, alike = max(found, key=lambda each: each[0])
+        return matters, alike
+
     def _alike(self, some: FloatArray, others: FloatArray) -> FloatArray:
         """How alike configurations are in what matters, from 0 to 1."""
         some, others = some * np.sqrt(self._matters), others * np.sqrt(self._matters)
         apart = (some**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * some @ others.T
         return np.asarray(np.exp(-0.5 * np.maximum(apart, 0.0)))
+
+
+def _log_likelihood(values: FloatArray, covariance: FloatArray) -> float:
+    """Of normal values around 0, up to a constant."""
+    root = np.linalg.cholesky(covariance)
+    apart = np.linalg.solve(root, values)
+    return -0.5 * float(apart @ apart) - float(np.log(np.diag(root)).sum())
 
 
 def _some(told: list[Known]) -> list[Known]:

@@ -7,7 +7,7 @@ model thinks most of has children next. One-at-a-time steps would take sixty of 
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.spaces.model import Surrogate
+from captime.spaces.model import FLOOR, Surrogate
 from captime.spaces.ranges import Ranges
 from captime.spaces.space import Space
 
@@ -33,8 +33,8 @@ class Search:
 
     Attributes:
         candidates: A row each.
-        mean: What the model expects of them; minus infinity once they are in the pool.
-        doubt: Its standard deviation.
+        mean: What the model expects of them.
+        doubt: Its standard deviation, as it will be when those who were given out are known.
     """
 
     def __init__(self, model: Surrogate, rng: np.random.Generator) -> None:
@@ -57,18 +57,23 @@ class Search:
         self.candidates: FloatArray = here
         self.mean: FloatArray = mean
         self.doubt: FloatArray = doubt
+        self._model = model
 
     def best(self, taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
         """The best candidate that is not in the pool; None if there is none left.
 
-        Each asks for a different mixture of high expectation and doubt, so that many proposals of one model spread out.
+        Each asks for a different mixture of high expectation and doubt, and whoever is given out will be known soon, so
+        that its neighbours have less to tell: many proposals of one model spread out.
         """
         gone = set(keys(taken))
         free = np.array([place for key, place in self._place.items() if key not in gone], dtype=np.int64)
         if not len(free):
             return None
         worth = self.mean[free] + rng.exponential() * self.doubt[free]
-        chosen: FloatArray = self.candidates[free[int(worth.argmax())]]
+        place = int(free[int(worth.argmax())])
+        chosen: FloatArray = self.candidates[place]
+        told = self._model.shared_doubt(self.candidates, chosen) ** 2 / (self.doubt[place] ** 2 + FLOOR)
+        self.doubt = np.sqrt(np.maximum(self.doubt**2 - told, 0.0))
         return chosen
 
 
