@@ -167,8 +167,8 @@ def test_who_is_given_out_leaves_its_neighbours_with_less_to_tell() -> None:
     before = search.doubt.copy()
     chosen = search.best(np.empty((0, len(here.names))), rng)
     assert chosen is not None
-    place = int(keys(search.candidates).index(*keys(chosen[np.newaxis])))
-    shared = model.shared_doubt(search.candidates, chosen)
+    place = int(keys(search.candidates).index(keys(chosen[np.newaxis])[0]))
+    shared = model.shared_doubt(search.candidates)(place)
     assert shared[place] == pytest.approx(before[place] ** 2)
     assert (np.abs(shared) <= before * before[place] + 1e-9).all()
     assert search.doubt[place] < min(0.5 * before[place], FLOOR**0.5)

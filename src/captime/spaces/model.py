@@ -9,7 +9,7 @@ parameters.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,11 +97,19 @@ class Surrogate:
         left = before - np.einsum("ij,ij->i", covariance @ self._inverse, covariance)
         return mean, np.sqrt(np.maximum(left, _TINY))
 
-    def shared_doubt(self, codes: FloatArray, one: FloatArray) -> FloatArray:
-        """Covariances: how much of the doubt about each of these configurations is the same as that about one."""
-        terms, its_terms = self._basis(codes), self._basis(one[np.newaxis])
-        learnt = self._covariance(terms, self._terms) @ (self._inverse @ self._covariance(self._terms, its_terms)[:, 0])
-        return np.asarray(self._covariance(terms, its_terms)[:, 0] - learnt)
+    def shared_doubt(self, codes: FloatArray) -> Callable[[int], FloatArray]:
+        """How much of the doubt about each of these configurations is the same as that about the one at a place.
+
+        They are covariances. What takes time is done here, once for all places.
+        """
+        terms = self._basis(codes)
+        learnt = self._covariance(terms, self._terms) @ self._inverse
+
+        def with_one(place: int) -> FloatArray:
+            one = terms[place : place + 1]
+            return np.asarray(self._covariance(terms, one)[:, 0] - learnt @ self._covariance(self._terms, one)[:, 0])
+
+        return with_one
 
     def _covariance(self, some: FloatArray, others: FloatArray) -> FloatArray:
         """Of what configurations are worth, by their terms, before anything is known."""

@@ -123,13 +123,13 @@ class Proposer:
         configurations, scores = len(told), sum(each.n for each in told)
         before = self._learnt_from
         grown = configurations >= _MORE_CONFIGURATIONS * before[0] or scores >= _MORE_SCORES * before[1]
-        if grown and self.restraint.takes(configurations, spent):
-            with one_thread():
-                self._search = Search(Surrogate(self.space, told), rng)
-            self._learnt_from = (configurations, scores)
-            self.refits += 1
         taken = self._rows_of(known)
-        row = self._child(told, taken, rng) if self._search is None else self._search.best(taken, rng)
+        with one_thread():
+            if grown and self.restraint.takes(configurations, spent):
+                self._search = Search(Surrogate(self.space, told), rng)
+                self._learnt_from = (configurations, scores)
+                self.refits += 1
+            row = self._child(told, taken, rng) if self._search is None else self._search.best(taken, rng)
         return self.space.sample(rng) if row is None else self.space.settings(row)
 
     def _child(self, told: Sequence[Known], taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:

@@ -57,7 +57,7 @@ class Search:
         self.candidates: FloatArray = here
         self.mean: FloatArray = mean
         self.doubt: FloatArray = doubt
-        self._model = model
+        self._shared_doubt = model.shared_doubt(here)
 
     def best(self, taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
         """The best candidate that is not in the pool; None if there is none left.
@@ -72,7 +72,7 @@ class Search:
         worth = self.mean[free] + rng.exponential() * self.doubt[free]
         place = int(free[int(worth.argmax())])
         chosen: FloatArray = self.candidates[place]
-        told = self._model.shared_doubt(self.candidates, chosen) ** 2 / (self.doubt[place] ** 2 + FLOOR)
+        told = self._shared_doubt(place) ** 2 / (self.doubt[place] ** 2 + FLOOR)
         self.doubt = np.sqrt(np.maximum(self.doubt**2 - told, 0.0))
         return chosen
 
