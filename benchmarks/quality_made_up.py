@@ -4,7 +4,8 @@ A search of ten CPU minutes takes ten minutes; a simulated one takes seconds. So
 the space of each example (captime.simulation.MadeUp: a few parameters matter, alone and in pairs; instances are easy or
 hard for everybody), and what an incumbent is worth is known exactly. The methods' own computing is charged as there. It
 says what searches do on landscapes of this kind, with intervals that a few real searches cannot have; what they do on a
-real program, benchmarks/quality.py says.
+real program, benchmarks/quality.py says. `--cliffs 0.5` makes landscapes in which half of all configurations are good
+for nothing, and the best are at the edge, as those of the compressor are.
 
     .venv-peers/bin/python benchmarks/quality_made_up.py --seeds 20 --jobs 2
 """
@@ -29,6 +30,7 @@ from captime.spaces import Proposer, Settings
 
 # CPU seconds that the default takes on an instance of middling hardness: where its utility is a half.
 TYPICAL = {"kissat": 0.1, "clasp": 0.05, "compressor": 0.03, "highs-auctions": 0.5}
+Cell = tuple[str, str, int]
 
 
 class MadeUpBench:
@@ -39,16 +41,17 @@ class MadeUpBench:
         seed: Of the landscape, the instances and the search.
         budget: CPU seconds.
         patience: Wall-clock seconds, the method's own computing included.
+        cliffs: Share of random configurations that are beyond a cliff.
     """
 
-    def __init__(self, example: str, seed: int, budget: float, patience: float) -> None:
+    def __init__(self, example: str, seed: int, budget: float, patience: float, cliffs: float = 0.0) -> None:
         parts = parts_of(example, seed)
         if parts.proposer is None:
             raise SystemExit(f"{example} has no [space]; there is nothing to search")
         self.seed, self.budget, self.patience = seed, budget, patience
         self.space, self.utility = parts.proposer.space, parts.utility
         self.captime = float(self.utility.inverse(np.array(CAPTIME_AT)))
-        self.target = MadeUp(self.space, TYPICAL[example], seed=seed)
+        self.target = MadeUp(self.space, TYPICAL[example], seed=seed, cliffs=cliffs)
         self.on_runs, self.runs = 0.0, 0
         self.story: list[Step] = []
         self._indices: dict[bytes, int] = {}
@@ -117,16 +120,17 @@ class _Remembered:
         return self.settings[-1]
 
 
-def search(example: str, method: str, seed: int, minutes: list[float], patience: float) -> dict[str, Any]:
+def search(cell: Cell, minutes: list[float], patience: float, cliffs: float = 0.0) -> dict[str, Any]:
     """One search, and what its incumbents are worth."""
+    example, method, seed = cell
     began, own = time.monotonic(), time.process_time()
-    bench = MadeUpBench(example, seed, 60.0 * minutes[-1], 60.0 * patience)
+    bench = MadeUpBench(example, seed, 60.0 * minutes[-1], 60.0 * patience, cliffs)
     bench.recommends(bench.space.default)
     METHODS[method](bench)  # type: ignore[arg-type] # it has all that a method uses
-    cell = {"story": [[step.spent, step.settings] for step in bench.story]}
-    found = [incumbent_at(cell, 60.0 * each) for each in minutes]
+    told = {"story": [[step.spent, step.settings] for step in bench.story]}
+    found = [incumbent_at(told, 60.0 * each) for each in minutes]
     return {
-        "key": (example, method, seed),
+        "key": cell,
         "spent": bench.on_runs,
         "runs": bench.runs,
         "wall_seconds": time.monotonic() - began,
@@ -135,7 +139,7 @@ def search(example: str, method: str, seed: int, minutes: list[float], patience:
     }
 
 
-def points_of(cells: Mapping[tuple[str, str, int], Mapping[str, Any]], minutes: list[float]) -> list[Point]:
+def points_of(cells: Mapping[Cell, Mapping[str, Any]], minutes: list[float]) -> list[Point]:
     """Means over seeds; differences are between searches on the same landscape."""
     points = []
     for example in dict.fromkeys(key[0] for key in cells):
@@ -166,17 +170,21 @@ def main() -> None:
     arguments.add_argument("--seeds", type=int, default=10, help="how many landscapes")
     arguments.add_argument("--jobs", type=int, default=1)
     arguments.add_argument("--patience", type=float, default=30.0, help="wall-clock minutes that a search may take")
+    arguments.add_argument(
+        "--cliffs", type=float, default=0.0, help="share of configurations that are good for nothing"
+    )
     arguments.add_argument("--out", type=Path, default=Path("bench-out/quality-made-up"))
     wishes = arguments.parse_args()
     minutes = sorted(float(each) for each in wishes.minutes.split(","))
     methods = [method for method in wishes.methods.split(",") if missing(method) is None]
     wanted = [(example, method, seed) for seed in range(1, wishes.seeds + 1)
               for example in wishes.examples.split(",") for method in methods]  # fmt: skip
-    cells: dict[tuple[str, str, int], dict[str, Any]] = {}
+    cells: dict[Cell, dict[str, Any]] = {}
     with ProcessPoolExecutor(wishes.jobs, max_tasks_per_child=1) as pool:
-        for done in as_completed([pool.submit(search, *each, minutes, wishes.patience) for each in wanted]):
-            cell = done.result()
-            cells[cell.pop("key")] = cell
+        begun = [pool.submit(search, cell, minutes, wishes.patience, wishes.cliffs) for cell in wanted]
+        for done in as_completed(begun):
+            found = done.result()
+            cells[found.pop("key")] = found
             print(f"{len(cells)} of {len(wanted)}", end="\r", flush=True)
     wishes.out.mkdir(parents=True, exist_ok=True)
     ordered = {key: cells[key] for key in sorted(cells, key=lambda key: (list(TYPICAL).index(key[0]), key[1:]))}

@@ -81,7 +81,7 @@ def test_the_same_seed_gives_the_same_campaign(make: Callable[..., Target]) -> N
     assert first != other
 
 
-@pytest.mark.parametrize("make", [learnt, lambda: MadeUp(space(), 1.0)])
+@pytest.mark.parametrize("make", [learnt, lambda: MadeUp(space(), 1.0), lambda: MadeUp(space(), 1.0, cliffs=0.5)])
 def test_what_a_target_says_it_is_worth_is_what_its_runs_are_worth(make: Callable[..., Target]) -> None:
     """The law that simulations are judged by is the law of the runs."""
     target, utility = make(), parse_utility(UTILITY)
@@ -92,6 +92,22 @@ def test_what_a_target_says_it_is_worth_is_what_its_runs_are_worth(make: Callabl
         seconds = target.seconds(config, 0, 20_000)
         worth = np.where(seconds < target.limit, utility(seconds), 0.0)
         assert abs(worth.mean() - truth[config]) < 5.0 * worth.std() / np.sqrt(len(worth))
+
+
+def test_beyond_a_cliff_nothing_is_worth_much_and_the_best_stand_near_it() -> None:
+    """As many fall as were asked for, the fast ones above all, and nobody else changes."""
+    here, utility = space(), parse_utility(UTILITY)
+    drawn = [here.draw(7, number) for number in range(1000)]
+    fallen = []
+    for seed in range(5):
+        plain = MadeUp(here, 1.0, seed=seed).worths(drawn, utility)
+        steep = MadeUp(here, 1.0, seed=seed, cliffs=0.4).worths(drawn, utility)
+        down = steep < plain
+        assert (steep[~down] == plain[~down]).all()
+        assert steep[down].max() < 0.6 * plain[down].min() + 0.1
+        assert plain[down].mean() > plain[~down].mean()
+        fallen.append(down.mean())
+    assert abs(np.mean(fallen) - 0.4) < 0.05
 
 
 def test_runs_do_not_depend_on_who_was_asked_before_or_how_many_at_a_time() -> None:

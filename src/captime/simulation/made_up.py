@@ -2,6 +2,9 @@
 
 Runtimes are exp(effect of the configuration + hardness of the instance + noise) seconds: what a configuration is worth
 is an integral over a normal law, and known.
+
+If asked for, there are cliffs: beyond them runs take so long that they are worth next to nothing, as if the program
+failed there. They lie on the fast side, as they do in life: what is faster does less, until it does not do the job.
 """
 
 from collections.abc import Sequence
@@ -23,6 +26,9 @@ _LANDSCAPE, _INSTANCES, _RUNS = 0x5CA9E, 0x1257, 0x2025
 # Places at which the normal law is cut into equal shares, to take means over it.
 _SHARES = 400
 _CALIBRATION = 500
+# Beyond a cliff runs take exp(this) times as long. Where it lies is a matter of speed, to this extent, and of another
+# direction.
+_DEEP, _FAST_SIDE = 5.0, 0.7
 
 
 class MadeUp:
@@ -32,6 +38,7 @@ class MadeUp:
         space: The space.
         typical: Seconds that the default configuration takes on an instance of middling hardness.
         seed: Of everything.
+        cliffs: Share of random configurations that lie beyond a cliff.
     """
 
     limit: float = np.inf
@@ -39,7 +46,7 @@ class MadeUp:
     population: str = "stream"
     n_instances: int = 0
 
-    def __init__(self, space: Space, typical: float, *, seed: int = 0) -> None:
+    def __init__(self, space: Space, typical: float, *, seed: int = 0, cliffs: float = 0.0) -> None:
         self.name = f"made-up target, seed {seed}"
         self.law = "Runtimes are made up from the seed; they say nothing about any program."
         self._space = space
@@ -54,9 +61,14 @@ class MadeUp:
         self._pair_weights = 0.7 * rng.standard_normal(_PAIRS)
         self._scale, self._shift = 1.0, 0.0
         # Scaled so that random configurations are spread as said, and shifted so that the default is typical.
-        drawn = self._effects(space.drawn(rng, _CALIBRATION))
-        self._scale = _SPREAD / max(float(drawn.std()), 1e-9)
+        drawn = space.drawn(rng, _CALIBRATION)
+        effects = self._effects(drawn)
+        self._scale = _SPREAD / max(float(effects.std()), 1e-9)
         self._shift = float(np.log(typical) - self._effects(space.codes(space.default)[np.newaxis])[0])
+        self._middle = float(self._effects(drawn).mean())
+        self._other_way = rng.standard_normal(columns)
+        self._other_way /= max(float((self._basis(drawn) @ self._other_way).std()), 1e-9)
+        self._edge = float(np.quantile(self._recklessness(drawn), 1.0 - cliffs)) if cliffs > 0.0 else np.inf
         self._hardness = Luck(_INSTANCES, seed, None)
         self._log_speed: list[float] = []
         self._luck: list[Luck] = []
@@ -71,8 +83,15 @@ class MadeUp:
         self._log_speed.append(float(self._log_speeds([settings])[0]))
         self._luck.append(Luck(_RUNS, self._seed, settings))
 
+    def _recklessness(self, codes: FloatArray) -> FloatArray:
+        """How near to a cliff configurations are: the faster the nearer, and some ways more than others."""
+        fast = (self._middle - self._effects(codes)) / _SPREAD
+        other_way = self._basis(codes) @ self._other_way
+        return np.asarray(_FAST_SIDE * fast + np.sqrt(1.0 - _FAST_SIDE**2) * other_way)
+
     def _log_speeds(self, settings: Sequence[Settings]) -> FloatArray:
-        return self._effects(np.array([self._space.codes(each) for each in settings]))
+        codes = np.array([self._space.codes(each) for each in settings])
+        return np.asarray(self._effects(codes) + _DEEP * (self._recklessness(codes) > self._edge))
 
     def seconds(self, config: int, first: int, last: int) -> FloatArray:
         """See the protocol."""
