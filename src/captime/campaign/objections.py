@@ -14,6 +14,8 @@ Note = Callable[..., None]
 
 # So many runs, none of which came anywhere near an answer, and the program is taken to be unusable.
 _HOPELESS = 20
+# In a space of which most is good for nothing, so many configurations have to fail as well, or so many runs.
+_HOPELESS_CONFIGURATIONS, _HOPELESS_ANYWAY = 25, 400
 
 
 class Objections:
@@ -25,6 +27,7 @@ class Objections:
         configs: Names of the configurations.
         note: Writes an event down, as `note(kind, **facts)`.
         book: Compares answers; None to go on although two configurations contradict each other.
+        drawn: Whether configurations are drawn from a space. A few that fail say little of the others then.
     """
 
     def __init__(
@@ -34,12 +37,15 @@ class Objections:
         configs: Sequence[ConfigRow],
         note: Note,
         book: AnswerBook | None,
+        *,
+        drawn: bool = False,
     ) -> None:
         self._program = program
         self._stream = stream
         self._configs = configs
         self._note = note
         self._book = book
+        self._drawn = drawn
         self._failures: list[RunOutcome] | None = []
 
     def __call__(self, outcomes: Sequence[RunOutcome]) -> None:
@@ -101,13 +107,19 @@ class Objections:
                 return
             if outcome.status is Status.FAILED:
                 self._failures.append(outcome)
-        if len(self._failures) >= _HOPELESS:
+        if self._hopeless(self._failures):
             last = self._failures[-1]
             self._note("stopped", because="every run failed")
             raise TargetProgramError(
                 f"the first {len(self._failures)} runs all failed, the last one so: {last.detail or 'no answer'}. "
                 f"The command was: {self._command(last)}{_last_words(last)}. `captime doctor` looks into it"
             )
+
+    def _hopeless(self, failures: Sequence[RunOutcome]) -> bool:
+        if not self._drawn or len(failures) < _HOPELESS:
+            return len(failures) >= _HOPELESS
+        tried = len({outcome.request.config for outcome in failures})
+        return tried >= _HOPELESS_CONFIGURATIONS or len(failures) >= _HOPELESS_ANYWAY
 
     def _command(self, outcome: RunOutcome) -> str:
         element = self._stream.at(outcome.request.instance)

@@ -185,7 +185,10 @@ class _Campaign:
         self._census = Census()
         self._losses = Losses(inner, repeatable=question.program.repeatable)
         book = AnswerBook(question.tolerance) if manner.conflicts else None
-        self._objections = Objections(question.program, question.stream, question.configs, ledger.noted, book)
+        drawn = question.proposer is not None
+        self._objections = Objections(
+            question.program, question.stream, question.configs, ledger.noted, book, drawn=drawn
+        )
         self._memory = Memory(self._census, self._objections, self._losses)
         self._learned: list[Noted] = []
         self._certified: Certificate | None = None
