@@ -8,6 +8,7 @@ import pytest
 from captime.executors.dask_files import Digests, Missing, Ready, Shelf
 from captime.streams.contents import fingerprint_of
 from captime.supervision.messages import Preparation, Report
+from captime.supervision.run import changed_file
 from supervised import launch
 
 
@@ -75,6 +76,22 @@ def test_an_instance_that_was_sent_takes_the_place_of_the_one_at_home(shelf: She
     assert ready.reworded(Report(1, "lost", problem=f"changed: {here}")).problem == f"changed: {path}"
     shelf.close()
     assert not Path(here).exists()
+
+
+def test_an_instance_that_arrives_twice_stays_the_file_that_runs_are_using(shelf: Shelf) -> None:
+    """Sent again by a coordinator that lost patience, or under another path: to a run under way nothing has changed."""
+    digest = sha256(b"content").hexdigest()
+    shelf.take("/data/1.cnf", digest, b"content")
+    first = shelf.made_ready(launch("solve", "/data/1.cnf"), [("/data/1.cnf", digest)], "/data/1.cnf")
+    assert isinstance(first, Ready)
+    shelf.take("/data/1.cnf", digest, b"content")
+    shelf.take("/more/1.cnf", digest, b"content")
+    assert changed_file(first.launch.guarded) is None
+    # What was damaged meanwhile is replaced.
+    Path(first.elsewhere["/data/1.cnf"]).write_bytes(b"something else")
+    shelf.take("/data/1.cnf", digest, b"content")
+    assert Path(first.elsewhere["/data/1.cnf"]).read_bytes() == b"content"
+    shelf.close()
 
 
 def test_what_arrives_damaged_is_refused(shelf: Shelf) -> None:
