@@ -14,7 +14,7 @@ Note = Callable[..., None]
 
 # So many runs, none of which came anywhere near an answer, and the program is taken to be unusable.
 _HOPELESS = 20
-# In a space of which most is good for nothing, so many configurations have to fail as well, or so many runs.
+# Most of a space may be good for nothing: there so many configurations have to fail instead, or so many runs.
 _HOPELESS_CONFIGURATIONS, _HOPELESS_ANYWAY = 25, 400
 
 
@@ -116,7 +116,7 @@ class Objections:
             )
 
     def _hopeless(self, failures: Sequence[RunOutcome]) -> bool:
-        if not self._drawn or len(failures) < _HOPELESS:
+        if not self._drawn:
             return len(failures) >= _HOPELESS
         tried = len({outcome.request.config for outcome in failures})
         return tried >= _HOPELESS_CONFIGURATIONS or len(failures) >= _HOPELESS_ANYWAY

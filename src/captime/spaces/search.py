@@ -34,7 +34,8 @@ class Search:
     Attributes:
         candidates: A row each.
         mean: What the model expects of them.
-        doubt: Its standard deviation, as it will be when those who were given out are known.
+        doubt: Its standard deviation, less what each of those who were given out will tell. What two of them tell alike
+            is taken off twice, so it is rather too little: a preference for what is new, and no more than that.
     """
 
     def __init__(self, model: Surrogate, rng: np.random.Generator) -> None:
