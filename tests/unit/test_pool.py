@@ -314,12 +314,13 @@ def test_many_workers_reach_the_same_goals(workers: int) -> None:
 
 
 def test_newcomers_get_time_as_much_is_at_stake_outside() -> None:
-    """More for a larger gamma, less for a larger epsilon; needed draws at least half."""
+    """More for a larger gamma, less for a larger epsilon; needed draws at least half, and some without any goal."""
     wide, narrow = Stakes(0.2, 0.5, 0.5), Stakes(0.2, 0.01, 0.5)
     assert wide.outside() > 0.5 > narrow.outside()
     assert Stakes(0.0, 0.0, 1.0).outside() == 0.0
-    assert newcomers_turn(30.0, 100.0, wide, 0.0)
-    assert not newcomers_turn(30.0, 100.0, narrow, 0.0)
+    assert newcomers_turn(45.0, 100.0, wide, 0.0)
+    assert not newcomers_turn(45.0, 100.0, narrow, 0.0)
+    assert newcomers_turn(35.0, 100.0, narrow, 0.0)
     assert newcomers_turn(40.0, 100.0, narrow, 9.0)
     assert not newcomers_turn(60.0, 100.0, narrow, 9.0)
     assert newcomers_turn(60.0, 100.0, narrow, 1.0)

@@ -9,6 +9,7 @@ import pytest
 from captime.errors import InvariantViolated, ScenarioError
 from captime.executors import LocalExecutor
 from captime.executors.local_slots import cores
+from captime.runs import RunRequest
 from captime.supervision import kernel, processes, run, tree
 from captime.supervision.bootstrap import command
 from captime.supervision.child import Started
@@ -202,6 +203,13 @@ def test_wrong_wishes_are_told() -> None:
         LocalExecutor(Plain({}), 1, tag="wishes", isolation="magic")
     with pytest.raises(InvariantViolated, match="tag"):
         LocalExecutor(Plain({}), 1, tag="a/b")
+
+
+def test_waiting_for_years_is_no_error() -> None:
+    """A campaign with a billion seconds of wall-clock time; selectors refuse to wait for so long at once."""
+    with LocalExecutor(Plain(launch("true")), 1, tag=f"test-years-{os.getpid()}") as executor:
+        executor.submit([RunRequest(0, 0, 1.0)])
+        assert len(executor.collect(1e9)) == 1
 
 
 def test_the_overhead_is_measured_at_the_start() -> None:

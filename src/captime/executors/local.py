@@ -32,6 +32,8 @@ __all__ = ["LocalExecutor", "Overhead"]
 _SECOND = 1e9
 # A supervisor that dies before it has said a word will do so again.
 _FUTILE_STARTS = 3
+# Seconds; selectors refuse to wait for more than some weeks, and who waits for years may as well look every hour.
+_LONGEST_WAIT = 3600.0
 
 
 class LocalExecutor:
@@ -125,7 +127,7 @@ class LocalExecutor:
         with signals_heard(self._selector) as bell:
             while not self._back and self._requests:
                 left = deadline - time.monotonic()
-                for key, _ in self._selector.select(None if left == math.inf else max(0.0, left)):
+                for key, _ in self._selector.select(None if left == math.inf else min(max(0.0, left), _LONGEST_WAIT)):
                     if key.data is not None:
                         self._hear(key.data)
                 if bell.rung() or time.monotonic() >= deadline:

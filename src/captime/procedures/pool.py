@@ -17,6 +17,7 @@ from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.pool_board import PoolBoard
 from captime.procedures.pool_certificates import PoolCertificates
+from captime.procedures.pool_contest import Contest
 from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import Stakes, looks_good_enough, newcomers_turn, runs_to_show
 from captime.procedures.pool_terms import Stop, check_options, checked_stop
@@ -88,6 +89,7 @@ class Pool(PoolCertificates):
         self._slots = 1
         self._asked_for = 0
         self._earliest: dict[int, int] = {}
+        self._contest = Contest()
         while self.terms.room(self.size) and (self.size < 2 or self.size <= self.terms.n_listed):
             self._admit()
 
@@ -112,6 +114,7 @@ class Pool(PoolCertificates):
         self._ordered = np.append(self._ordered, 0)
         self._seconds, self._pilot_seconds = np.append(self._seconds, 0.0), np.append(self._pilot_seconds, 0.0)
         self._busy = np.append(self._busy, np.False_)
+        self._contest.enter()
 
     def _grow(self) -> None:
         """Add newcomers as long as it is their turn; proposals of one batch come together."""
@@ -211,9 +214,12 @@ class Pool(PoolCertificates):
         waiting = [config for config in rivals.tolist() if not self._too_late(config)]
         rivals = np.array(waiting, dtype=np.int64)
         rivals = rivals[self._ordered[rivals] < self._available]
-        rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         if not uncleared and self._in_pilot():
             return []  # somebody will come when these have shown what they can do
+        rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
+        # Who may be better than the leader comes first when it is their turn, who keeps epsilon up fills the slots.
+        promising = self._contest.order(rivals, self.rounds)
+        rivals = np.concatenate((promising, rivals[~np.isin(rivals, promising)]))
         idle = rivals[~self._busy[rivals]]
         leader_waits = not self._busy[self.leader] and self._ordered[self.leader] < self._available
         alone = self._leader_pays(uncleared) or self._alone_pays() or not len(rivals)
@@ -222,7 +228,8 @@ class Pool(PoolCertificates):
         # Newcomers are ordered all at once: proposals that are made at the same moment may begin at the same position.
         new = np.sort(idle[self._ordered[idle] == 0])
         # With many slots and few rivals, deeper orders; even for those at work already, rather than none.
-        chosen = new if len(new) else (idle if len(idle) else rivals)[: max(1, slots, len(idle) // _TOGETHER)]
+        together = 1 if len(promising) else len(idle) // _TOGETHER
+        chosen = new if len(new) else (idle if len(idle) else rivals)[: max(1, slots, together)]
         share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
         wanted = [(int(config), self._next(int(config), share)) for config in chosen]
         ahead = max((n for _, n in wanted), default=0)
@@ -298,6 +305,7 @@ class Pool(PoolCertificates):
             if config == self.leader or math.isinf(self.shares.log_leader[config]):
                 continue
             ahead = self._board.ahead(config, self.leader)
+            self._contest.compare(config, ahead)
             total = float(ahead.sum())
             if not self._board.raced(self.leader):
                 # Nothing is lost yet by a wrong choice.
@@ -308,6 +316,11 @@ class Pool(PoolCertificates):
                 better = len(ahead) >= _ENOUGH and total > 0.25 * self._aim * len(ahead) and clear
             if better:
                 self._crown(config)
+
+    def _crown(self, config: int) -> None:
+        super()._crown(config)
+        for each in range(self.size):
+            self._contest.compare(each, self._board.ahead(each, config))
 
     def more_instances(self, length: int) -> None:
         """The stream has become longer at its end; positions that were there stay what they were."""

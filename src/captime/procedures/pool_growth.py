@@ -10,6 +10,8 @@ from dataclasses import dataclass
 _ENOUGH = 12
 # Needed draws get this share of the time, and all of it once they cost this part of what has been spent.
 _NEEDED, _ALL_AT_ONCE = 0.5, 1.0
+# Without a goal for gamma, newcomers get at least this share: whoever goes on without end looks for better ones.
+_ENDLESS = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def newcomers_turn(looked: float, spent: float, stakes: Stakes, missing: float) 
         missing: Draws that the goal for gamma still needs, per draw made; 0 if there is no goal.
     """
     if missing <= 0.0:
-        return looked <= stakes.outside() * spent
+        return looked <= max(_ENDLESS, stakes.outside()) * spent
     # Draws that are needed anyway are better looked at early: a good leader clears the others for less. So they get
     # half of the time, and all of it once what is missing costs no more than what has been spent.
     return missing * looked <= _ALL_AT_ONCE * spent or looked <= max(_NEEDED, stakes.outside()) * spent
