@@ -106,10 +106,13 @@ class Evidence:
         tally, runs = self.tally, self._runs[config]
         old = int(tally.n[config])
         if start > old:
-            runs.grow(start)
-            gap = slice(old, start)
-            runs.skipped[gap] = runs.settled[gap] = True
-            runs.high[gap] = 0.0
+            if old == 0:
+                runs.begin_at(start)
+            else:
+                runs.grow(start)
+                gap = slice(old - runs.start, start - runs.start)
+                runs.skipped[gap] = runs.settled[gap] = True
+                runs.high[gap] = 0.0
             tally.skipped[config] += start - old
             old = start
         if level > tally.level[config]:
@@ -124,11 +127,12 @@ class Evidence:
         """What was cut is open again; attempts under way go on to their old captime and are asked for once more."""
         runs = self._runs[config]
         self.tally.level[config] = level
-        position = np.flatnonzero(~runs.skipped[:n])
-        runs.captime[position] = self._plan.captime(np.full(len(position), level), position)
+        place = np.flatnonzero(~runs.skipped[: n - runs.start])
+        position = place + runs.start
+        runs.captime[place] = self._plan.captime(np.full(len(place), level), position)
         runs.start_over()
         self._judge(config, position)
-        again = position[~runs.settled[position] & ~runs.flying[position]]
+        again = position[~runs.settled[place] & ~runs.flying[place]]
         self._waiting.extend((config, each) for each in again.tolist())
 
     def retire(self, candidates: BoolArray) -> IntArray:
@@ -147,10 +151,11 @@ class Evidence:
         while self._waiting and len(chosen) < limit:
             config, position = self._waiting.popleft()
             runs = self._runs[config]
+            place = position - runs.start
             if self._retired[config]:
                 self._held.setdefault(config, []).append(position)
-            elif not (runs.settled[position] or runs.flying[position]):
-                runs.flying[position] = True
+            elif not (runs.settled[place] or runs.flying[place]):
+                runs.flying[place] = True
                 chosen.append((config, position))
         if not chosen:
             return []
@@ -161,9 +166,10 @@ class Evidence:
 
     def _launch(self, config: int, position: int, captime: float) -> RunRequest:
         runs = self._runs[config]
-        request = RunRequest(config, position, captime, int(runs.attempts[position]))
-        runs.captime[position] = captime
-        runs.attempts[position] += 1
+        place = position - runs.start
+        request = RunRequest(config, position, captime, int(runs.attempts[place]))
+        runs.captime[place] = captime
+        runs.attempts[place] += 1
         self.tally.runs[config] += 1
         self._aloft[config] += 1
         self._flying[config, position] = request
@@ -178,9 +184,10 @@ class Evidence:
         """
         config, position = request.config, request.instance
         runs = self._runs[config]
-        if self._flying.get((config, position)) != request or not seconds > runs.seen[position]:
+        place = position - runs.start
+        if self._flying.get((config, position)) != request or not seconds > runs.seen[place]:
             return False
-        runs.seen[position] = seconds
+        runs.seen[place] = seconds
         self._judge(config, np.array([position]))
         self._add_up(config)
         return True
@@ -194,9 +201,9 @@ class Evidence:
         for config, positions in heard.items():
             self._judge(config, np.array(positions))
             self._add_up(config)
-            settled = self._runs[config].settled
+            runs = self._runs[config]
             # To the front: they have waited longest.
-            self._waiting.extendleft((config, each) for each in positions if not settled[each])
+            self._waiting.extendleft((config, each) for each in positions if not runs.settled[each - runs.start])
         return np.array(sorted(heard), dtype=np.int64)
 
     def _landed(self, outcome: RunOutcome) -> bool:
@@ -208,45 +215,46 @@ class Evidence:
         del self._flying[config, position]
         self._aloft[config] -= 1
         runs = self._runs[config]
-        runs.flying[position] = False
-        runs.cost[position] += outcome.cost
+        place = position - runs.start
+        runs.flying[place] = False
+        runs.cost[place] += outcome.cost
         match outcome.status:
             case Status.COMPLETED:
-                self.disagreements += int(outcome.runtime < runs.seen[position])
-                runs.runtime[position] = max(outcome.runtime, float(runs.seen[position]))
+                self.disagreements += int(outcome.runtime < runs.seen[place])
+                runs.runtime[place] = max(outcome.runtime, float(runs.seen[place]))
             case Status.FAILED:
-                runs.runtime[position] = np.inf
+                runs.runtime[place] = np.inf
             case Status.CAPPED | Status.LOST | Status.ABANDONED:
-                runs.seen[position] = max(outcome.runtime, float(runs.seen[position]))
-                runs.abandoned[position] = outcome.status is Status.ABANDONED or not self._repeatable
+                runs.seen[place] = max(outcome.runtime, float(runs.seen[place]))
+                runs.abandoned[place] = outcome.status is Status.ABANDONED or not self._repeatable
         return True
 
     def _judge(self, config: int, position: IntArray) -> None:
         """Intervals of these runs, from what is written down and the level in force."""
         runs, level = self._runs[config], np.full(len(position), self.tally.level[config])
-        seen = runs.seen[position]
-        known = ~np.isnan(runs.runtime[position])
+        place = position - runs.start
+        seen = runs.seen[place]
+        known = ~np.isnan(runs.runtime[place])
         # Reached its captime, and nobody is trying again. An attempt seen past its captime is about to end: wait.
-        cut = ~known & ~runs.flying[position] & (runs.attempts[position] > 0) & (seen >= runs.captime[position])
+        cut = ~known & ~runs.flying[place] & (runs.attempts[place] > 0) & (seen >= runs.captime[place])
         ended = known | cut
-        runs.settled[position] = ended | runs.abandoned[position]
+        runs.settled[place] = ended | runs.abandoned[place]
         if ended.any():
             self._settle(runs, position[ended], level[ended])
         if not ended.all():
-            unfinished = position[~ended]
+            unfinished = place[~ended]
             runs.completed[unfinished], runs.low[unfinished] = False, 0.0
-            runs.high[unfinished] = self._plan.alive(seen[~ended], level[~ended], unfinished)
+            runs.high[unfinished] = self._plan.alive(seen[~ended], level[~ended], position[~ended])
 
     def _settle(self, runs: Prefix, position: IntArray, level: IntArray) -> None:
         # A cut run is told as "later than any captime": u⁻¹ may have been rounded, and the plan must not take the
         # rounded captime for a runtime that is just in time.
-        runtime = runs.runtime[position]
+        place = position - runs.start
+        runtime = runs.runtime[place]
         cut = np.isnan(runtime)
         seconds = np.where(cut, _LATER_THAN_ANY_CAPTIME, runtime)
         worth = self._utility(np.where(cut, np.inf, runtime))
-        runs.completed[position], runs.low[position], runs.high[position] = self._plan.settled(
-            seconds, worth, level, position
-        )
+        runs.completed[place], runs.low[place], runs.high[place] = self._plan.settled(seconds, worth, level, position)
 
     def _add_up(self, config: int) -> None:
         tally, runs = self.tally, self._runs[config]
@@ -261,10 +269,11 @@ class Evidence:
                 f"samples of positions {first} to {last} were asked for; expected 0 <= first <= last"
             )
         runs, low, high = self._runs[config], np.zeros(last - first), np.ones(last - first)
-        ordered = max(min(last, int(self.tally.n[config])) - first, 0)
-        here = slice(first, first + ordered)
-        low[:ordered] = runs.low[here]
-        high[:ordered] = np.where(runs.skipped[here], 1.0, runs.high[here])
+        begin, end = max(first, runs.start), min(last, int(self.tally.n[config]))
+        if end > begin:
+            here, there = slice(begin - runs.start, end - runs.start), slice(begin - first, end - first)
+            low[there] = runs.low[here]
+            high[there] = np.where(runs.skipped[here], 1.0, runs.high[here])
         return low, high
 
     def under_way(self) -> Sequence[RunRequest]:

@@ -27,7 +27,11 @@ _UNHEARD_OF: dict[str, float | bool | int] = {
 class Prefix:
     """Everything known of one configuration, one entry per stream position; arrays with room to grow.
 
+    Nothing is kept of what comes before its first position: those who join late are many, and begin far down the
+    stream. So an entry's place in the arrays is its position less `start`.
+
     Attributes:
+        start: Its first position; those before count as skipped.
         captime: In force when the run was last asked for.
         runtime: Not a number until known; infinite if the run failed.
         seen: CPU seconds after which the run was last seen unfinished.
@@ -59,35 +63,41 @@ class Prefix:
     abandoned: BoolArray
 
     def __init__(self) -> None:
+        self.start = 0
         for name, value in _UNHEARD_OF.items():
             setattr(self, name, np.full(0, value))
         self.start_over()
 
+    def begin_at(self, start: int) -> None:
+        """Its first position is this one; only before anything is known of it."""
+        self.start = start
+        self.start_over()
+
     def start_over(self) -> None:
         """Forget the sums: a new level makes every entry anew."""
-        self.done = 0
+        self.done = self.start
         self.sums: FloatArray = np.zeros(3)
         self.n_completed = 0
 
     def grow(self, n: int) -> None:
-        """Make room for n positions."""
-        if n > len(self.seen):
-            more = max(n, 2 * len(self.seen), 16) - len(self.seen)
+        """Make room for the first n positions of the stream."""
+        if n - self.start > len(self.seen):
+            more = max(n - self.start, 2 * len(self.seen), 16) - len(self.seen)
             for name, value in _UNHEARD_OF.items():
                 setattr(self, name, np.concatenate((getattr(self, name), np.full(more, value))))
 
     def totals(self, n: int) -> tuple[FloatArray, int, int]:
         """Sums over the first n positions, completed runs among them, and open ones."""
-        start = self.done
-        settled = self.settled[start:n]
-        fresh = n - start if bool(settled.all()) else int(settled.argmin())
+        begin, end = self.done - self.start, n - self.start
+        settled = self.settled[begin:end]
+        fresh = end - begin if bool(settled.all()) else int(settled.argmin())
         # Added from left to right whatever came first, as in a replay: the order of arrival must not show in rounding.
-        steps = np.empty((3, n - start + 1))
+        steps = np.empty((3, end - begin + 1))
         steps[:, 0] = self.sums
-        steps[0, 1:], steps[1, 1:], steps[2, 1:] = self.low[start:n], self.high[start:n], self.cost[start:n]
+        steps[0, 1:], steps[1, 1:], steps[2, 1:] = self.low[begin:end], self.high[begin:end], self.cost[begin:end]
         np.cumsum(steps, axis=1, out=steps)
-        self.done = start + fresh
+        self.done += fresh
         self.sums = steps[:, fresh].copy()
-        in_tail = int(np.count_nonzero(self.completed[self.done : n]))
-        self.n_completed += int(np.count_nonzero(self.completed[start : self.done]))
+        in_tail = int(np.count_nonzero(self.completed[begin + fresh : end]))
+        self.n_completed += int(np.count_nonzero(self.completed[begin : begin + fresh]))
         return steps[:, -1], self.n_completed + in_tail, int(np.count_nonzero(~settled))

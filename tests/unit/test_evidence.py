@@ -7,6 +7,7 @@ from captime.arrays import IntArray
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence
 from captime.plans import Ladder, RandomCaptimes, Schedule
+from captime.prefix import Prefix
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.targets import Targets
 from captime.utilities import parse_utility
@@ -274,3 +275,41 @@ def test_a_program_that_cannot_repeat_itself_gets_no_second_chance(status: Statu
         assert ends(evidence) == [(0.0, 0.999)]
         assert [again.attempt for again in evidence.take(1)] == ([1] if repeatable else [])
         assert evidence.tally.open[0] == (1 if repeatable else 0)
+
+
+def test_who_begins_far_down_the_stream_takes_no_room_for_what_comes_before() -> None:
+    """Thousands join late in a long campaign; entries for all that they have missed would fill the memory."""
+    runs = Prefix()
+    runs.begin_at(10**9)
+    runs.grow(10**9 + 3)
+    assert len(runs.seen) == len(runs.settled) < 100
+    runs.low[:3], runs.high[:3], runs.cost[:3], runs.settled[:2] = [0.5, 0.25, 0.0], [0.5, 0.25, 1.0], 2.0, True
+    sums, _, still_open = runs.totals(10**9 + 3)
+    assert (sums.tolist(), still_open, runs.done) == ([0.75, 1.75, 6.0], 1, 10**9 + 2)
+
+
+def test_a_late_beginner_is_judged_by_its_own_positions() -> None:
+    """Captimes, scores and sums are those of the positions it was run on, at every level."""
+    plan = RandomCaptimes(UTILITY, 7, Schedule(1.25), Schedule(9.0))
+    late, whole = (Evidence(1, plan, UTILITY) for _ in range(2))
+    late.aim(order(0, 12, first=4))
+    whole.aim(order(0, 12))
+    for evidence in (late, whole):
+        evidence.add(done(each, 0.5 + each.instance % 3) for each in evidence.take(20)[:-1])
+    low, high = late.samples(0, 0, 14)
+    assert (low[:4].tolist(), high[:4].tolist()) == ([0.0] * 4, [1.0] * 4)
+    assert [low[4:].tolist(), high[4:].tolist()] == [end[4:].tolist() for end in whole.samples(0, 0, 14)]
+    assert late.tally.utility_low[0] == pytest.approx(low.sum())
+    assert (late.tally.settled[0], late.tally.open[0]) == (11, 1)
+
+
+def test_a_late_beginner_can_be_raised() -> None:
+    """What was cut at the first captime is run again, at its own positions."""
+    evidence = evidence_on(2.0, 8.0)
+    evidence.aim(order(0, 7, first=4))
+    evidence.add(capped(each) if each.instance == 5 else done(each, 1.0) for each in evidence.take(10))
+    evidence.aim(order(0, 7, level=1, first=4))
+    (again,) = evidence.take(10)
+    assert (again.instance, again.captime, again.attempt) == (5, 8.0, 1)
+    evidence.add([done(again, 5.0)])
+    assert ends(evidence)[4:] == [(0.9, 0.9), (0.5, 0.5), (0.9, 0.9)]

@@ -211,9 +211,10 @@ class Pool(PoolCertificates):
         """Configurations and prefix lengths, the leader first where it has to stay ahead."""
         rivals = self._rivals()
         uncleared = len(rivals)
-        waiting = [config for config in rivals.tolist() if not self._too_late(config)]
-        rivals = np.array(waiting, dtype=np.int64)
-        rivals = rivals[self._ordered[rivals] < self._available]
+        if math.isfinite(self._available):
+            waiting = [config for config in rivals.tolist() if not self._too_late(config)]
+            rivals = np.array(waiting, dtype=np.int64)
+            rivals = rivals[self._ordered[rivals] < self._available]
         if not uncleared and self._in_pilot():
             return []  # somebody will come when these have shown what they can do
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
@@ -362,7 +363,9 @@ class Pool(PoolCertificates):
             if self._can_grow():
                 return None
             return "instances" if self.terms.room(self.size) else "configurations"
+        if math.isinf(self._available):
+            return None
         rivals = np.append(rivals, self.leader)
-        ends = [self._available if self._too_late(config) else self._board.known(config) for config in rivals.tolist()]
-        known = np.array(ends)
-        return "instances" if bool((known >= self._available).all()) else None
+        # It ends with the first that can go on, and there nearly always is one among the first few.
+        ended = all(self._too_late(each) or self._board.known(each) >= self._available for each in rivals.tolist())
+        return "instances" if ended else None

@@ -87,17 +87,25 @@ class PoolBoard:
         self._paired = _paired_bets(tuple(margins.tolist()))
         self.pilot = pilot
         self._scores: list[_Scores] = []
+        # Of each of them, the end of its scores and the first that counts in duels; kept for a look at all at once.
+        self._ends: IntArray = np.empty(0, dtype=np.int64)
+        self._first: IntArray = np.empty(0, dtype=np.int64)
         self._leader = 0
         # Binned differences with the leader in force, and up to which position they are in.
         self._duels: dict[int, tuple[IntArray, int]] = {}
+        self._fought: IntArray = np.empty(0, dtype=np.int64)
 
     def enter(self) -> None:
         """One more configuration, which begins at position 0."""
         self._scores.append(_Scores(self.pilot, len(self._bets.grid)))
+        self._ends, self._first = np.append(self._ends, 0), np.append(self._first, self.pilot)
+        self._fought = np.append(self._fought, 0)
 
     def begin_at(self, config: int, start: int) -> None:
         """This one begins later; only before its first run."""
-        self._scores[config].begin_at(start)
+        scores = self._scores[config]
+        scores.begin_at(start)
+        self._ends[config], self._first[config] = scores.ends, scores.from_pilot
 
     def start(self, config: int) -> int:
         """Its first position."""
@@ -112,11 +120,13 @@ class PoolBoard:
         counted = scores.lows(max(first, min(scores.from_pilot, last)), last)
         scores.low_counts += self._lows(counted)
         scores.low_sum += float(low.sum())
-        scores.settled = last
+        scores.settled = self._ends[config] = last
 
     def open(self, config: int, low: FloatArray, high: FloatArray) -> None:
         """What is known now of the runs behind the settled ones; said anew each time."""
-        self._scores[config].write(low, high)
+        scores = self._scores[config]
+        scores.write(low, high)
+        self._ends[config] = scores.ends
 
     def _losses(self, high: FloatArray) -> IntArray:
         return np.bincount(self._bets.bin_up(high), minlength=len(self._bets.grid))
@@ -177,19 +187,24 @@ class PoolBoard:
     def lead(self, leader: int) -> None:
         """Another leader: what was shown against the old one does not count for the new one."""
         self._leader = leader
-        self._duels.clear()
+        self._forget_duels()
 
     def weigh(self, margins: FloatArray) -> None:
         """Weigh duels at other epsilons from now on; all that was scored counts for them too."""
         self._paired = _paired_bets(tuple(margins.tolist()))
-        self._duels.clear()
+        self._forget_duels()
 
-    def has_news(self, config: int) -> bool:
-        """Whether this challenger and the leader have positions in common that no duel has seen."""
-        one, leader = self._scores[config], self._scores[self._leader]
-        first = max(one.from_pilot, leader.from_pilot)
-        done = self._duels[config][1] if config in self._duels else first
-        return min(one.ends, leader.ends) > done
+    def _forget_duels(self) -> None:
+        self._duels.clear()
+        self._fought[:] = 0
+
+    def with_news(self) -> IntArray:
+        """Who has positions in common with the leader that no duel has seen, the leader itself left out."""
+        leader = self._leader
+        done = np.maximum(self._fought, np.maximum(self._first, self._first[leader]))
+        news = np.minimum(self._ends, self._ends[leader]) > done
+        news[leader] = False
+        return np.flatnonzero(news)
 
     def margin(self, config: int, log_inverse: float) -> float:
         """By how much this challenger may be ahead of the leader at most; 1 where nothing is shown yet."""
@@ -200,6 +215,7 @@ class PoolBoard:
         if last > done:
             counts = counts + self._differences(one, leader, done, last)
             self._duels[config] = (counts, last)
+            self._fought[config] = last
             done = last
         rows = counts[None]
         ends = min(one.ends, leader.ends)

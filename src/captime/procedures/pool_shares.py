@@ -77,6 +77,8 @@ class PoolShares:
         self._proposed = 0
         self._number: list[int] = []
         self._pilots: list[float] = []
+        # Everybody before this one has a rank, or needs none.
+        self._ranked = 0
 
     @property
     def takes_late(self) -> bool:
@@ -110,10 +112,9 @@ class PoolShares:
     @property
     def next_unranked(self) -> int | None:
         """The first random draw whose rank is not known yet; ranks are given in the order of arrival."""
-        for config in range(len(self.origin)):
-            if math.isinf(self.log_leader[config]):
-                return config
-        return None
+        while self._ranked < len(self.log_leader) and math.isfinite(self.log_leader[self._ranked]):
+            self._ranked += 1
+        return self._ranked if self._ranked < len(self.log_leader) else None
 
     def rank(self, config: int, pilot: float) -> None:
         """The pilot scores of `next_unranked` are known: its share as a leader is fixed, for ever.

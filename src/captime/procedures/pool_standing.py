@@ -113,10 +113,10 @@ class PoolStanding:
         self._unfought = math.isinf(level)
         if self._unfought:
             return
-        for config in range(self.size) if challengers is None else challengers:
-            if config != self.leader and self._board.has_news(config):
-                shown = self._board.margin(config, level + self.shares.log_best[config])
-                self._margin[config] = min(self._margin[config], shown)
+        fresh = self._board.with_news()
+        for config in (fresh if challengers is None else fresh[np.isin(fresh, list(challengers))]).tolist():
+            shown = self._board.margin(config, level + self.shares.log_best[config])
+            self._margin[config] = min(self._margin[config], shown)
 
     def _crown(self, config: int) -> None:
         """Another leader. Clearing belongs to one leader: everyone is cleared afresh."""
