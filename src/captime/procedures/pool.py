@@ -33,7 +33,7 @@ _TOGETHER = 32
 # So many common positions before anybody takes the lead from a leader with something to lose.
 _ENOUGH = 8
 # And so many standard errors: with hundreds of challengers, somebody is always lucky.
-_CLEARLY = 1.5
+_CLEARLY = 2.0
 # About how many runs it takes to clear a newcomer.
 _RUNS_TO_CLEAR = 16
 
