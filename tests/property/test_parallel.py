@@ -148,13 +148,18 @@ class Field:
         return np.where(self.plan.draws(position) < boost * worth, np.maximum(worth, 1.0 / boost), 0.0)
 
 
+def column(world: Field, config: int, name: str) -> BoolArray:
+    """A column from position 0 on; what comes before the first one that was ordered is skipped, and settled."""
+    runs = world.evidence._runs[config]
+    return np.concatenate((np.ones(runs.start, dtype=np.bool_), getattr(runs, name)))
+
+
 def assert_true_and_consistent(world: Field) -> None:
     """Every interval holds the true score, and the sums are sums of the intervals."""
     tally = world.evidence.tally
     for config in range(N_CONFIGS):
         n, settled = int(tally.n[config]), int(tally.settled[config])
-        runs = world.evidence._runs[config]
-        counted: BoolArray = ~runs.skipped[:n]
+        counted, is_settled = ~column(world, config, "skipped")[:n], column(world, config, "settled")
         low, high = tally.samples(config, 0, n)
         truth = world.true_scores(config)[:n]
         assert (low <= truth).all()
@@ -162,11 +167,11 @@ def assert_true_and_consistent(world: Field) -> None:
         assert tally.utility_low[config] == pytest.approx(low[counted].sum())
         assert tally.utility_high[config] == pytest.approx(high[counted].sum())
         assert tally.skipped[config] == n - counted.sum()
-        assert tally.open[config] == n - runs.settled[:n].sum()
-        assert runs.settled[:settled].all()
-        assert settled == n or not runs.settled[settled]
+        assert tally.open[config] == n - is_settled[:n].sum()
+        assert is_settled[:settled].all()
+        assert settled == n or not is_settled[settled]
         # A settled run says what the same run says in a replay.
-        position = np.flatnonzero(counted & runs.settled[:n])
+        position = np.flatnonzero(counted & is_settled[:n])
         seconds = world.seconds[config, position]
         _, sure_low, sure_high = world.plan.settled(
             seconds, UTILITY(seconds), np.full(len(position), tally.level[config]), position
@@ -232,7 +237,7 @@ def test_fulfilled_orders_say_what_a_replay_says(seconds: FloatArray, plan: Plan
 
 def _gap_end(world: Field, config: int) -> int:
     """Where the last gap of skipped positions ends."""
-    skipped = np.flatnonzero(world.evidence._runs[config].skipped)
+    skipped = np.flatnonzero(column(world, config, "skipped"))
     return int(skipped[-1]) + 1 if len(skipped) else 0
 
 
