@@ -32,8 +32,9 @@ _SMALLEST_EPSILON = 0.02
 _TOGETHER = 32
 # So many common positions before anybody takes the lead from a leader with something to lose.
 _ENOUGH = 8
-# And so many standard errors: with hundreds of challengers, somebody is always lucky.
-_CLEARLY = 2.0
+# And so many standard errors: with hundreds of challengers, somebody is always lucky. More of them if newcomers come
+# without end; with a goal for gamma they do not, and a better leader that comes late makes the certificate dearer.
+_CLEARLY, _CLEARLY_AMONG_ENDLESS = 1.5, 2.0
 # About how many runs it takes to clear a newcomer.
 _RUNS_TO_CLEAR = 16
 
@@ -313,7 +314,8 @@ class Pool(PoolCertificates):
                 better = len(ahead) >= self._pilot and total > 0.0
             else:
                 # Ahead by more than a quarter of epsilon, and by more than luck.
-                clear = total > _CLEARLY * math.sqrt(float(ahead @ ahead))
+                errors = _CLEARLY if self._gamma > 0.0 else _CLEARLY_AMONG_ENDLESS
+                clear = total > errors * math.sqrt(float(ahead @ ahead))
                 better = len(ahead) >= _ENOUGH and total > 0.25 * self._aim * len(ahead) and clear
             if better:
                 self._crown(config)
