@@ -81,3 +81,24 @@ def test_a_better_one_takes_the_lead_sooner(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Contest, "order", nobody)
     without = sum(_runs_until_the_best_leads(seed) for seed in range(5))
     assert without > 1.4 * with_contest
+
+
+def _changes_of_the_lead(seed: int, gamma: float) -> int:
+    """Sixty that are all alike: whoever takes the lead was lucky."""
+    rng = np.random.default_rng(seed)
+    table = table_of(30.0 * np.exp(0.5 * rng.standard_normal((60, 400))))
+    pool = Pool(Problem(60, UTILITY, 0.1, epsilon=0.02, n_instances=400, seed=seed), gamma=gamma)
+    replay = Replay(table, in_order(400), pool.plan, UTILITY)
+    changes = 0
+    while pool.finished() is None and int(replay.tally.runs.sum()) < 3000:
+        before = pool.leader
+        pool.tell(replay.tally, replay.answer(pool.ask(1)))
+        changes += pool.leader != before
+    return changes
+
+
+def test_lucky_ones_take_the_lead_less_often_where_newcomers_come_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two standard errors instead of one and a half, if there is no goal for gamma."""
+    strict = sum(_changes_of_the_lead(seed, 0.0) for seed in range(4))
+    monkeypatch.setattr("captime.procedures.pool._CLEARLY_AMONG_ENDLESS", 1.5)
+    assert sum(_changes_of_the_lead(seed, 0.0) for seed in range(4)) > strict
