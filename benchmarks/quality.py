@@ -3,10 +3,10 @@
 On each example with a parameter space: captime (the growing pool), random search, Optuna (TPE) and SMAC3 (its facade
 for algorithm configuration) get the same CPU time, the same instances and the default configuration to begin with. CPU
 time is that of the runs and of the method's own process: thinking is not free. Their incumbents at the checkpoints are
-then run on the same held-out instances. Every finished search and every evaluation is written at once, so a benchmark
-that was stopped goes on where it was, and more seeds, examples or minutes can be added later. A search takes a quarter
-of an hour, and there are many; those that were made so far are on record in benchmarks/recorded/quality, so that nobody
-has to make them again.
+then run on the same held-out instances, side by side. Every finished search is written at once, so a benchmark that was
+stopped goes on where it was, and more seeds, examples or minutes can be added later. A search takes a quarter of an
+hour, and there are many; those that were made so far are on record in benchmarks/recorded/quality, so that nobody has
+to make them again. Evaluations take minutes: once an example has a new incumbent, all of its incumbents are run again.
 
 Optuna and SMAC3 are not needed by captime; in an environment that has them (experiments/peers/requirements.txt says how
 to make one) they take part, elsewhere they are left out:
@@ -24,12 +24,17 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from quality_bench import Bench, default_of, held_out
 from quality_methods import METHODS, missing
 from quality_report import incumbent_at, report
 
+from captime.arrays import FloatArray
+
 RECORDED = Path(__file__).parent / "recorded" / "quality"
 EXAMPLES = ("kissat", "clasp", "compressor", "highs-auctions")
+# Held-out instances that one process runs all configurations on.
+_BLOCK = 10
 Cell = tuple[str, str, int]
 
 
@@ -97,24 +102,51 @@ def search(example: str, method: str, seed: int, budget: float, patience: float)
     }
 
 
-def evaluate(example: str, settings: dict[str, Any], count: int) -> dict[str, Any]:
-    """One configuration on the held-out instances."""
-    scores = [round(score, 5) for score in held_out(example, settings, count)]
-    return {"example": example, "settings": settings, "scores": scores}
+def evaluate(example: str, configurations: list[dict[str, Any]], first: int, last: int) -> dict[str, Any]:
+    """Configurations side by side on some of the held-out instances."""
+    scores = held_out(example, configurations, range(first, last))
+    return {"example": example, "first": first, "scores": scores.round(5).tolist()}
 
 
 def _evaluate(out: Path, minutes: list[float], count: int, jobs: int) -> None:
-    """Whoever was an incumbent at a checkpoint, and the defaults; each once."""
-    wanted: dict[tuple[str, str], dict[str, Any]] = {}
-    for (example, _, _), cell in searched(out).items():
-        found = [incumbent_at(cell, 60.0 * each) for each in minutes if 60.0 * each <= cell["budget"]]
-        for settings in [default_of(example), *found]:
-            wanted[example, json.dumps(settings, sort_keys=True)] = settings
-    known = {key for key, scores in evaluated(out).items() if len(scores) >= count}
-    todo = [(key[0], settings, count) for key, settings in wanted.items() if key not in known]
-    for place, result in enumerate(_in_parallel(evaluate, todo, jobs), start=1):
-        _append(out / "held-out.jsonl", result)
-        print(f"evaluated {place} of {len(todo)}", file=sys.stderr, flush=True)
+    """Whoever was an incumbent at a checkpoint, and the defaults.
+
+    If somebody is new, all of the example are run again: what was measured on different days, or on different machines,
+    does not compare.
+    """
+    cells = searched(out)
+    wanted = {example: [default_of(example)] for example in dict.fromkeys(key[0] for key in cells)}
+    for (example, _, _), cell in cells.items():
+        wanted[example] += [incumbent_at(cell, 60.0 * each) for each in minutes if 60.0 * each <= cell["budget"]]
+    known = evaluated(out)
+    for example, found in wanted.items():
+        those = {(example, json.dumps(settings, sort_keys=True)): settings for settings in found}
+        if all(len(known.get(key, ())) >= count for key in those):
+            continue
+        configurations = list(those.values())
+        todo = [(example, configurations, first, min(first + _BLOCK, count)) for first in range(0, count, _BLOCK)]
+        blocks = []
+        for block in _in_parallel(evaluate, todo, jobs):
+            blocks.append(block)
+            print(
+                f"{example}: {len(configurations)} configurations on {len(blocks)} of {len(todo)} blocks of instances",
+                file=sys.stderr,
+                flush=True,
+            )
+        blocks.sort(key=lambda block: int(block["first"]))
+        _replace(out / "held-out.jsonl", example, configurations, np.hstack([block["scores"] for block in blocks]))
+
+
+def _replace(path: Path, example: str, configurations: list[dict[str, Any]], scores: FloatArray) -> None:
+    """Scores of an example in place of those that were there; a benchmark that is stopped meanwhile loses nothing."""
+    lines = [line for line in _lines(path) if line["example"] != example]
+    lines += [
+        {"example": example, "settings": settings, "scores": row}
+        for settings, row in zip(configurations, scores.tolist(), strict=True)
+    ]
+    beside = path.with_suffix(".new")
+    beside.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    beside.replace(path)
 
 
 def _in_parallel(work: Any, arguments: list[tuple[Any, ...]], jobs: int) -> Iterator[dict[str, Any]]:

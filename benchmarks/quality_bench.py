@@ -193,11 +193,19 @@ class Bench:
         return float(self.utility(np.array(longest))) if outcome.status is Status.CAPPED else 0.0
 
 
-def held_out(example: str, settings: Settings, count: int) -> list[float]:
-    """What a configuration is worth on each of the held-out instances."""
+def held_out(example: str, configurations: Sequence[Settings], positions: Sequence[int]) -> FloatArray:
+    """What configurations are worth on held-out instances: a row for each of them, a column for each instance.
+
+    All of them are run on an instance before the next one comes, in an order that changes from instance to instance: a
+    machine that becomes slower meanwhile does so for all of them.
+    """
+    scores = np.empty((len(configurations), len(positions)))
     with Bench(example, seed=0) as bench:
         captime = float(bench.utility.inverse(np.array(_HELD_OUT_AT)))
-        return [float(worth) for worth in bench.utilities(settings, range(count), captime)]
+        for column, position in enumerate(positions):
+            for row in np.random.default_rng(position).permutation(len(configurations)).tolist():
+                scores[row, column] = bench.utilities(configurations[row], [position], captime)[0]
+    return scores
 
 
 def default_of(example: str) -> dict[str, Any]:

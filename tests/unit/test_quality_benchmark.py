@@ -61,6 +61,38 @@ def test_a_benchmark_goes_on_where_it_was(tmp_path: Path) -> None:
     assert quality.evaluated(tmp_path) == {}
 
 
+def test_a_new_incumbent_has_all_of_its_example_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of one example are always of one day: a slower machine would look like a worse configuration."""
+    days: list[float] = []
+
+    def evaluate(example: str, configurations: list[dict[str, Any]], first: int, last: int) -> dict[str, Any]:
+        scores = [[days[-1] + position for position in range(first, last)] for _ in configurations]
+        return {"example": example, "first": first, "scores": scores}
+
+    def backwards(work: Any, arguments: list[tuple[Any, ...]], jobs: int) -> list[dict[str, Any]]:
+        assert jobs == 1
+        return [work(*each) for each in reversed(arguments)]  # blocks come back in any order
+
+    monkeypatch.setattr(quality, "evaluate", evaluate)
+    monkeypatch.setattr(quality, "_in_parallel", backwards)
+    monkeypatch.setattr(quality, "default_of", lambda _: {"x": 0})
+    searches = [cell("random", 1, [[0.0, {"x": 1}]]), {**cell("random", 1, [[0.0, {"x": 5}]]), "example": "other"}]
+    for day in (0.25, 0.5, 0.75):
+        days.append(day)
+        if day == 0.75:
+            searches.append(cell("captime", 1, [[0.0, {"x": 2}]]))
+        text = "".join(json.dumps(line) + "\n" for line in searches)
+        (tmp_path / "searches.jsonl").write_text(text, encoding="utf-8")
+        quality._evaluate(tmp_path, [1.0, 2.0], 25, 1)
+    known = quality.evaluated(tmp_path)
+    toy, other = (
+        {key: scores for (example, key), scores in known.items() if example == name} for name in ("toy", "other")
+    )
+    assert sorted(toy) == ['{"x": 0}', '{"x": 1}', '{"x": 2}']
+    assert list(toy.values()) == [[0.75 + position for position in range(25)]] * 3
+    assert list(other.values()) == [[0.25 + position for position in range(25)]] * 2
+
+
 def test_nothing_is_said_about_nothing() -> None:
     """No searches, no points; ours alone has nobody to be compared with."""
     assert points_of({}, {}, [1.0]) == []
