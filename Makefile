@@ -44,7 +44,7 @@ fault: $(VENV)/stamp  ## fault injection at full size: kills, hostile programs, 
 bench: $(VENV)/stamp  ## speed against a plain per-run loop, ratios measured in one run
 	$(BIN)/python benchmarks/speed.py
 
-bench-cost: $(VENV)/stamp  ## what a certificate costs, by procedure (some hours; needs ASlib folders for the real solvers)
+bench-cost: $(VENV)/stamp bench-pool  ## what a certificate costs, by procedure, on lists and spaces (some hours; needs ASlib folders for the real solvers)
 	cd benchmarks && ../$(BIN)/python cost.py --out ../bench-out/cost.csv
 
 bench-pool: $(VENV)/stamp  ## what (epsilon, gamma) costs on spaces, against COUP as published
