@@ -231,6 +231,16 @@ def test_ranges_there_and_back() -> None:
     np.testing.assert_allclose(ranges.values(units), rows[:, ranges.places])
 
 
+def test_floats_with_digits_keep_them() -> None:
+    """Every value that a rounded float can take comes back as itself, with and without a logarithm."""
+    ends = {"plain": {"low": 0.0}, "scaled": {"low": 0.01, "log": True}}
+    section = {name: {"type": "float", "high": 1.0, "digits": 2, **more} for name, more in ends.items()}
+    ranges = Ranges(read_section(section, "test"))
+    values = np.repeat(np.arange(1, 101)[:, np.newaxis] / 100, 2, axis=1)
+    np.testing.assert_allclose(ranges.values(ranges.units(values)), values)
+    assert ranges.values(np.array([[0.1234, 0.5]])).tolist() == [[0.12, 0.1]]
+
+
 def test_children_may_be_run_and_take_after_their_parents() -> None:
     """Most of what they have comes from a parent; something is new now and then."""
     here = space()

@@ -6,7 +6,7 @@ The parameters can do this one by one; a model asks for thousands of configurati
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.spaces.parameters import Choice, Ordinal
+from captime.spaces.parameters import Choice, Float, Ordinal
 from captime.spaces.space import Space
 
 
@@ -36,7 +36,8 @@ class Ranges:
         self._low = np.log(low, out=low.copy(), where=self._log)
         self._span = np.log(high, out=high.copy(), where=self._log) - self._low
         self._parameters = [parameter for _, parameter in ordered]
-        self._whole = np.array([parameter.size is not None for _, parameter in ordered], dtype=np.bool_)
+        # Not by its size: a float that is rounded has one too.
+        self._whole = np.array([not isinstance(parameter, Float) for _, parameter in ordered], dtype=np.bool_)
         self._ends = low, high
 
     def units(self, codes: FloatArray) -> FloatArray:
@@ -51,7 +52,7 @@ class Ranges:
         values = np.exp(scaled, out=scaled.copy(), where=self._log)
         np.rint(values, out=values, where=self._whole)
         for column, parameter in enumerate(self._parameters):
-            if getattr(parameter, "digits", None) is not None:
+            if isinstance(parameter, Float) and parameter.digits is not None:
                 values[:, column] = parameter.rounded(values[:, column])
         return np.clip(values, *self._ends)
 
