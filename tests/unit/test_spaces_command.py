@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,15 @@ def test_the_summary_names_everything() -> None:
     assert "infinitely many" in result.stdout
     assert result.stdout.count("@1:heuristic=") == 2
     assert "all of them must hold" in result.stderr
+
+
+def test_a_terminal_that_lacks_characters_shows_others() -> None:
+    """The three dots of a range are not in every encoding; that is no reason to stop."""
+    words = [sys.executable, "-m", "captime", "space", str(FILES / "old-numbers.pcs")]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    result = subprocess.run(words, env=environment, capture_output=True, check=False)  # noqa: S603 (our own command)
+    assert result.returncode == 0, result.stderr
+    assert b"8 parameters" in result.stdout
 
 
 def test_json_holds_the_space_and_the_draws() -> None:

@@ -6,6 +6,7 @@ scenario is another one than the ledger's, 4 the ledger is in use, 5 it is damag
 """
 
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -97,6 +98,10 @@ def _version(
 
 def main() -> None:
     """Run a command and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows a question mark; that is no reason to stop.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         # Typer ends the process itself: 0 or a command's own code, 2 for words it does not understand.
         app()

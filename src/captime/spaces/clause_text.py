@@ -1,6 +1,5 @@
 """Clauses as text, in the language of new-style PCS files, so that they read back as what they were."""
 
-import json
 import re
 
 from captime.spaces.clauses import (
@@ -71,7 +70,8 @@ def value_text(value: Value) -> str:
     text = text_of(value)
     plain = _PLAIN.fullmatch(text) and text != "in"
     if isinstance(value, str) and not plain:
-        return json.dumps(text, ensure_ascii=False)
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
     return text
 
 

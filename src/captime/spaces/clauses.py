@@ -2,7 +2,8 @@
 
 A configuration is a column per parameter: the number itself, or the place of a choice in its list; not a number where
 the parameter is inactive. About an inactive parameter nothing is true and nothing is false: a clause is then
-undecided unless the rest of it decides (as in R and in ConfigSpace). No text is read here.
+undecided unless the rest of it decides (as in R; ConfigSpace does the same, but since its version 1 it takes "is not"
+for true where the parent is inactive). No text is read here.
 """
 
 import operator

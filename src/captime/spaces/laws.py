@@ -9,6 +9,9 @@ from scipy.special import betaincinv, ndtr, ndtri
 from captime.arrays import FloatArray
 from captime.errors import ScenarioError
 
+# What is left of a bell that lies outside its range, when it takes care to compute with it.
+_THIN = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -93,6 +96,8 @@ class Normal:
 
     def quantile(self, share: FloatArray, scale: Scale, /) -> FloatArray:
         """See the protocol."""
+        if scale.low == scale.high:
+            return share  # the only value is everywhere
         centre, spread = float(scale.unit(np.array([self.mean]))[0]), scale.spread(self.deviation)
         if not (np.isfinite(centre) and 0 < spread < np.inf):
             raise ScenarioError(
@@ -100,10 +105,17 @@ class Normal:
                 f"range from {scale.low:g} to {scale.high:g}; expected a mean that has a logarithm if log is set"
             )
         first, last = ndtr((0.0 - centre) / spread), ndtr((1.0 - centre) / spread)
-        with np.errstate(invalid="ignore"):
-            place = centre + spread * ndtri(first + share * (last - first))
-        # A mean far outside leaves nothing between the two ends: all mass is at the nearer one.
-        return np.clip(np.nan_to_num(place, nan=float(np.clip(centre, 0, 1))), 0.0, 1.0)
+        # A bell far below the range is mirrored: shares near 1 have no digits left, shares near 0 have.
+        mirrored = centre < 0.0 and last - first < _THIN
+        if mirrored:
+            centre, share = 1.0 - centre, 1.0 - share
+            first, last = ndtr((0.0 - centre) / spread), ndtr((1.0 - centre) / spread)
+        if last <= 0.0:
+            # So far outside that nothing is left between the two ends: everybody is at the nearer one.
+            place = np.ones_like(share)
+        else:
+            place = np.clip(centre + spread * ndtri(first + share * (last - first)), 0.0, 1.0)
+        return 1.0 - place if mirrored else place
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from captime.spaces.clauses import (
     Neither,
     Reading,
     Term,
+    both,
+    either,
 )
 from captime.spaces.parameters import Categorical, Choice, Float, Ordinal, Parameter, numeric_choices
 from captime.spaces.values import Value, number_in, text_of
@@ -55,6 +57,9 @@ def compared(left: Operand, sign: str, right: Operand, *, ranked: bool = True) -
     if isinstance(left, Parameter) and isinstance(right, Written) and sign in ("==", "!="):
         clause = Among(left, (value_of(left, right.text),))
         return clause if sign == "==" else Neither(clause)
+    texts = [each for each in (left, right) if isinstance(each, Categorical | Ordinal)]
+    if len(texts) == 2 and None in map(numeric_choices, texts):
+        return _texts_compared(texts[0], sign, texts[1])
     one, other = term(left), term(right)
     if isinstance(one, Constant) and isinstance(other, Constant):
         return Certain(bool(SIGNS[sign](one.numbers({}), other.numbers({}))[0]))
@@ -84,6 +89,33 @@ def _choice_against(parameter: Categorical | Ordinal, sign: str, text: str, *, r
     return _fitting(
         parameter, SIGNS[sign](np.arange(parameter.size, dtype=np.float64), np.array([limit], dtype=np.float64))
     )
+
+
+def _texts_compared(left: Categorical | Ordinal, sign: str, right: Categorical | Ordinal) -> Clause:
+    if sign not in ("==", "!="):
+        raise ScenarioError(
+            f"found {left.name} {sign} {right.name}, but their values are not all numbers; expected == or !="
+        )
+    return _alike(left, right) if sign == "==" else _different(left, right)
+
+
+def _alike(left: Categorical | Ordinal, right: Categorical | Ordinal) -> Clause:
+    """The clause that both are set to the same text."""
+    there = {text_of(value): value for value in right.choices}
+    pairs = [(value, there[text_of(value)]) for value in left.choices if text_of(value) in there]
+    if not pairs:
+        return Certain(answer=False)
+    return either([both([Among(left, (one,)), Among(right, (other,))]) for one, other in pairs])
+
+
+def _different(left: Categorical | Ordinal, right: Categorical | Ordinal) -> Clause:
+    """The clause that both are set, and to different texts."""
+    parts: list[Clause] = []
+    for value in left.choices:
+        others = tuple(each for each in right.choices if text_of(each) != text_of(value))
+        if others:
+            parts.append(both([Among(left, (value,)), Among(right, others)]))
+    return either(parts) if parts else Certain(answer=False)
 
 
 def _fitting(parameter: Categorical | Ordinal, fits: BoolArray) -> Clause:

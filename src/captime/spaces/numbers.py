@@ -56,7 +56,10 @@ class Float:
         """How many values there are; None if they cannot be counted."""
         if self.low == self.high:
             return 1
-        return None if self.digits is None else round((self.high - self.low) * 10.0**self.digits) + 1
+        if self.digits is None:
+            return None
+        first, last = (np.rint(end * 10.0**self.digits) for end in (self.low, self.high))
+        return int(last - first) + 1 if abs(last - first) <= LARGEST_INTEGER else None
 
     def at(self, shares: FloatArray) -> FloatArray:
         """The values below which these shares of random values lie."""

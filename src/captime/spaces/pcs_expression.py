@@ -73,7 +73,7 @@ def _tokens(text: str, parameters: Mapping[str, Parameter]) -> list[Token]:
                 f"found {rest!r}, expected a name, a value, a bracket or one of && || in {' '.join(SIGNS)}"
             )
         kind = found.lastgroup or ""
-        tokens.extend(_pieces(Token(kind, found.group(kind), found.start(kind) + 1), parameters))
+        tokens.append(Token(kind, found.group(kind), found.start(kind) + 1))
         place = found.end()
     return [*tokens, Token("end", "", end + 1)]
 
@@ -120,6 +120,10 @@ class _Reader:
             self.place += 1
             return self.tokens[self.place - 1].text
         return None
+
+    def cut(self) -> None:
+        """Cut `a+b` here where a number may stand; where a value may stand, `x-1` is left whole."""
+        self.tokens[self.place : self.place + 1] = _pieces(self.here, self.parameters)
 
     def finish(self) -> None:
         if self.here.kind != "end":
@@ -213,15 +217,19 @@ class _Reader:
             self.place += 1
         return text
 
+    def sign(self, *signs: str) -> str | None:
+        self.cut()
+        return self.word(*signs)
+
     def sum(self, depth: int) -> Operand:
         left = self.product(depth)
-        while sign := self.word("+", "-"):
+        while sign := self.sign("+", "-"):
             left = Operation(sign, (term(left), term(self.product(depth))))
         return left
 
     def product(self, depth: int) -> Operand:
         left = self.factor(depth)
-        while sign := self.word("*", "/", "%"):
+        while sign := self.sign("*", "/", "%"):
             left = Operation(sign, (term(left), term(self.factor(depth))))
         return left
 
@@ -232,7 +240,7 @@ class _Reader:
             inner = self.sum(depth + 1)
             self.need(")")
             return inner
-        if self.word("-"):
+        if self.sign("-"):
             return Operation("-", (Constant(0.0), term(self.factor(depth + 1))))
         token = self.here
         if token.kind not in ("word", "quoted"):

@@ -13,7 +13,7 @@ from typing import NoReturn
 from captime.errors import ScenarioError
 from captime.spaces.clauses import ARITY, SIGNS, Certain, Clause, Constant, Neither, Operation, both, either
 from captime.spaces.matching import Operand, Written, among, compared, term
-from captime.spaces.parameters import Parameter
+from captime.spaces.parameters import Choice, Parameter
 
 _DEEPEST = 40
 _TOKEN = re.compile(
@@ -133,7 +133,13 @@ class _Reader:
             return left
         right = self.sum(depth)
         # R compares texts letter by letter, in the order of the reader's language: refused, see matching.
-        return compared(self.operand(left), sign, self.operand(right), ranked=False)
+        return compared(self.beside(right, left), sign, self.beside(left, right), ranked=False)
+
+    def beside(self, other: _Part, part: _Part) -> Operand:
+        """One side of a comparison; TRUE beside a parameter of texts is the text "TRUE", as R has it."""
+        if isinstance(part, Certain) and isinstance(other, Choice):
+            return Written("TRUE" if part.answer else "FALSE")
+        return self.operand(part)
 
     def sum(self, depth: int) -> _Part:
         left = self.product(depth)
@@ -172,9 +178,11 @@ class _Reader:
     def membership(self, left: Operand) -> Clause:
         if not isinstance(left, Parameter):
             self.refuse("the name of a parameter before %in%")
-        if self.here.kind == "name" and self.here.text == "c":
+        listed = self.here.kind == "name" and self.here.text == "c"
+        if listed:
             self.place += 1
             self.need("(")
+        if listed or self.take("("):
             values = [self.literal()]
             while self.take(","):
                 values.append(self.literal())
@@ -186,6 +194,9 @@ class _Reader:
     def literal(self) -> str:
         sign = self.take("-") or ""
         token = self.here
+        if token.kind == "name" and token.text in ("TRUE", "FALSE") and not sign:
+            self.place += 1
+            return token.text
         if token.kind not in ("text", "number") or (sign and token.kind == "text"):
             self.refuse("a text in quotation marks or a number")
         self.place += 1

@@ -5,6 +5,7 @@ keyed by (seed, number) and does not change with anybody's version, whole number
 floats keep all their digits.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,13 +16,14 @@ from captime.arrays import BoolArray, FloatArray
 from captime.errors import ScenarioError
 from captime.spaces.choices import listed
 from captime.spaces.clauses import Clause, Columns, parents
-from captime.spaces.parameters import Choice, Parameter
+from captime.spaces.parameters import Choice, Float, Parameter
 from captime.spaces.rendering import Style, arguments
 from captime.spaces.values import Settings, Value, text_of
 
 # So many draws in a row may be forbidden before the space is called empty.
-_ATTEMPTS = 2**15
-_BATCH = 16
+_ATTEMPTS = 2**20
+# They are made so many at a time; the second number holds where so many in a row were forbidden that it takes long.
+_BATCH, _LARGE_BATCH, _LONG = 16, 2**12, 2**15
 # Keeps these draws apart from those of instances, seeds and captimes, which may share the campaign's seed.
 _STREAM = 0x5ACE
 # Spaces of at most so many combinations are counted one by one.
@@ -111,7 +113,7 @@ class Space:
         found: list[FloatArray] = []
         missing, tries = count, 0
         while missing > 0:
-            size = max(_BATCH, missing) if self.forbidden else missing
+            size = max(_BATCH if tries < _LONG else _LARGE_BATCH, missing) if self.forbidden else missing
             shares = rng.random((size, len(self.parameters)))
             drawn = [parameter.at(share) for parameter, share in zip(self.parameters, shares.T, strict=True)]
             codes = self.deactivated(np.stack(drawn, axis=1))
@@ -261,8 +263,14 @@ class Space:
     def _every(self) -> FloatArray | None:
         if self.combinations is None or self.combinations > _COUNTABLE:
             return None
-        grid = np.meshgrid(*(_values(parameter) for parameter in self.parameters), indexing="ij")
-        codes = self.deactivated(np.stack([axis.ravel() for axis in grid], axis=1))
+        values = [_values(parameter) for parameter in self.parameters]
+        rest = np.arange(math.prod(len(each) for each in values))
+        columns = []
+        # Counted like the digits of a number: NumPy's grids have 32 axes at most.
+        for each in reversed(values):
+            rest, places = np.divmod(rest, len(each))
+            columns.append(each[places])
+        codes = self.deactivated(np.stack(columns[::-1], axis=1))
         codes = codes[self.allowed(codes)]
         # Not-a-numbers are all different to NumPy: a number below every code stands for them.
         marked = np.unique(np.where(np.isnan(codes), -np.inf, codes), axis=0)
@@ -273,5 +281,7 @@ def _values(parameter: Parameter) -> FloatArray:
     """Every value of a parameter that has finitely many."""
     if isinstance(parameter, Choice):
         return np.arange(parameter.size, dtype=np.float64)
-    count = parameter.size or 1
-    return np.unique(parameter.rounded(np.linspace(parameter.low, parameter.high, count)))
+    if isinstance(parameter, Float) and parameter.digits is not None:
+        first = np.rint(parameter.low * 10.0**parameter.digits)
+        return np.unique(parameter.rounded((first + np.arange(parameter.size or 1)) / 10.0**parameter.digits))
+    return np.unique(parameter.rounded(np.linspace(parameter.low, parameter.high, parameter.size or 1)))

@@ -47,6 +47,8 @@ def _read_json(text: str, file: str) -> Space:
         document = json.loads(text)
     except json.JSONDecodeError as flaw:
         raise ScenarioError(f"{file}, line {flaw.lineno}: this is no JSON ({flaw.msg}); correct the line") from None
+    except ValueError as flaw:  # a whole number of thousands of digits
+        raise ScenarioError(f"{file}: this JSON cannot be read ({flaw}); expected what ConfigSpace writes") from None
     except RecursionError:
         raise ScenarioError(f"{file}: this JSON is nested too deeply; expected what ConfigSpace writes") from None
     return read_configspace(document, file)

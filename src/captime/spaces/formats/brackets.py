@@ -25,8 +25,13 @@ def values_in(inside: str) -> list[str]:
 
 
 def _bare(value: str) -> str:
-    quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1] if quoted else value
+    if not value.startswith(('"', "'")):
+        return value
+    if len(value) < 2 or value[-1] != value[0]:
+        raise ScenarioError(
+            f"found {value}, whose quotation mark is not closed; expected values without commas in them"
+        )
+    return value[1:-1]
 
 
 def numbers_in(inside: str, count: int, what: str) -> list[float]:

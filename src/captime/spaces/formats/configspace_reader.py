@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from captime.errors import ScenarioError
 from captime.spaces.clauses import Among, Clause, both, either
-from captime.spaces.formats.fields import items, number, plain, some
+from captime.spaces.formats.fields import items, number, plain, some, text
 from captime.spaces.laws import EVENLY, Beta, Law, Normal
 from captime.spaces.matching import Written, compared, value_of
 from captime.spaces.numbers import Float, integer_from, middle
@@ -38,7 +38,7 @@ def read_configspace(document: object, file: str) -> Space:
             raise ScenarioError(f"{file}, hyperparameters[{place}]: {parameter.name} is declared twice; remove one")
         parameters[parameter.name] = parameter
     conditions: dict[str, Clause] = {}
-    for place, item in enumerate(_at(file, items, document.get("conditions", []), "conditions")):
+    for place, item in enumerate(_perhaps(document, "conditions", file)):
         where = f"{file}, conditions[{place}]"
         child = _at(where, _text, item, "child")
         if child not in parameters:
@@ -47,12 +47,19 @@ def read_configspace(document: object, file: str) -> Space:
         conditions[child] = both([conditions[child], clause]) if child in conditions else clause
     forbidden = tuple(
         _at(f"{file}, forbiddens[{place}]", _forbidden, item, parameters, 0)
-        for place, item in enumerate(_at(file, items, document.get("forbiddens", []), "forbiddens"))
+        for place, item in enumerate(_perhaps(document, "forbiddens", file))
     )
     try:
-        return Space(tuple(parameters.values()), conditions, forbidden)
+        space = Space(tuple(parameters.values()), conditions, forbidden)
+        space.default  # noqa: B018 (asked for its complaint)
     except ScenarioError as flaw:
         raise ScenarioError(f"{file}: {flaw}") from None
+    return space
+
+
+def _perhaps(document: Mapping[str, Any], key: str, file: str) -> list[Any]:
+    """A list that may be missing."""
+    return [] if document.get(key) is None else _at(file, items, document[key], key)
 
 
 def _at(where: str, read: Callable[P, R], *arguments: P.args, **words: P.kwargs) -> R:
@@ -178,7 +185,7 @@ def _text(item: object, key: str) -> str:
     value = item.get(key) if isinstance(item, Mapping) else None
     if not isinstance(value, str) or not value:
         raise ScenarioError(f"{key} is {value!r}, expected a text")
-    return value
+    return text(value, key)
 
 
 def _values(table: Mapping[str, Any], key: str) -> tuple[Value, ...]:

@@ -123,7 +123,13 @@ def _condition(child: str, clause: Clause) -> dict[str, Any]:
         case Among(parameter, values):
             return {"type": "IN", "child": child, "parent": parameter.name, "values": list(values)}
         case Neither(Among(parameter, (value,))):
-            return {"type": "NEQ", "child": child, "parent": parameter.name, "value": value}
+            # Not NEQ: ConfigSpace takes that for true where the parent is inactive.
+            leaf: dict[str, Any] = {"child": child, "parent": parameter.name}
+            if isinstance(parameter, Choice) and parameter.size > 1:
+                others = [choice for choice in parameter.choices if choice != value]
+                return {"type": "IN", **leaf, "values": others}
+            beside = [{"type": kind, **leaf, "value": value} for kind in ("LT", "GT")]
+            return {"type": "OR", "child": child, "conditions": beside}
         case Comparison():
             parameter, sign, value = _against_a_number(clause)
             leaf = {"child": child, "parent": parameter.name, "value": value}

@@ -1,5 +1,6 @@
 """Single fields of TOML, JSON and YAML tables, checked for their kind. The caller knows the place and adds it."""
 
+import math
 from typing import Any
 
 from captime.errors import ScenarioError
@@ -10,7 +11,10 @@ def number(value: object, key: str) -> float:
     """A number; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ScenarioError(f"{key} is {value!r}, expected a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ScenarioError(f"{key} is a whole number too large to compute with, expected one below 2^53") from None
 
 
 def truth(value: object, key: str) -> bool:
@@ -24,6 +28,17 @@ def plain(value: object, key: str) -> Value:
     """Anything a parameter can be set to."""
     if not isinstance(value, bool | int | float | str):
         raise ScenarioError(f"{key} is {value!r}, expected a text, a number, true or false")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ScenarioError(f"{key} is {value!r}, expected a finite number")
+    return text(value, key) if isinstance(value, str) else value
+
+
+def text(value: str, key: str) -> str:
+    """A text that can be printed and stored: half a character, as JSON allows them, cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ScenarioError(f"{key} is {value!r}, expected whole characters; correct the one with \\ud") from None
     return value
 
 

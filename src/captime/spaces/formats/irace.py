@@ -141,7 +141,7 @@ def _parameter(name: str, switch: str, kind: str, values: list[tuple[str, bool]]
     texts = [text for text, _ in values]
     if kind in ("c", "o"):
         # irace leaves it to the shell to cut a value with blanks into words.
-        spaced = any(len(text.split()) > 1 for text in texts)
+        spaced = any(text.split() not in ([], [text]) or text.isspace() for text in texts)
         passing = Passing(switch + (WORDS if spaced else VALUE))
         maker = Ordinal if kind == "o" else Categorical
         return maker(name, tuple(texts), texts[0], None, passing, assumed=True)

@@ -1,8 +1,12 @@
 """Files that are read line by line: where a line is, what is wrong with it, and the space that comes of them all."""
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import numpy as np
 
 from captime.errors import ScenarioError
 from captime.spaces.clauses import Clause, both
@@ -18,6 +22,13 @@ def text_in(path: Path) -> str:
         raise ScenarioError(
             f"{path.name}: cannot be read ({flaw.strerror}), expected a file with a parameter space"
         ) from None
+    except ValueError as flaw:
+        raise ScenarioError(f"{path.name!r} is no name of a file ({flaw}); correct it") from None
+    with suppress(UnicodeDecodeError):
+        return data.decode("utf-8-sig")
+    if path.suffix.lower() not in (".toml", ".json", ".yaml", ".yml"):
+        # Comments may be in any encoding: real files have names such as Chvátal in them.
+        data = re.sub(rb"#[^\r\n]*", b"#", data)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as flaw:
@@ -107,9 +118,15 @@ class Draft:
 
     def _check_default(self, space: Space) -> None:
         """A forbidden default is the fault of the first line that forbids it."""
-        for (line, _), clause in zip(self.forbidden, space.forbidden, strict=True):
-            alone = Space(space.parameters, space.conditions, (clause,))
-            try:
-                alone.default  # noqa: B018 (asked for its complaint)
-            except ScenarioError as flaw:
-                raise self.flaw(line, flaw) from None
+        if not space.default_is_forbidden:
+            return
+        columns = space.columns(space.deactivated(space.default_row[np.newaxis]))
+        guilty = next(
+            line
+            for (line, _), clause in zip(self.forbidden, space.forbidden, strict=True)
+            if clause.truth(columns)[0].any()
+        )
+        try:
+            space.default  # noqa: B018 (asked for its complaint)
+        except ScenarioError as flaw:
+            raise self.flaw(guilty, flaw) from None

@@ -30,7 +30,7 @@ def read_pcs(text: str, file: str) -> Space:
 
 
 def _read_line(draft: Draft, line: int, content: str) -> None:
-    if _DECORATION.fullmatch(content):
+    if _DECORATION.fullmatch(content) or "Conditionals:" in content or "Forbidden:" in content:
         return
     if content.startswith("{"):
         _read_forbidden(draft, line, content)
@@ -46,6 +46,11 @@ def _read_line(draft: Draft, line: int, content: str) -> None:
     if rest.startswith("|") and not rest.startswith("||"):
         _read_condition(draft, line, name, rest[1:])
         return
+    if rest.startswith(('"', "'")):
+        raise ScenarioError(
+            f"found {rest[:30]!r} after {name}, which looks like a switch in irace's format; if it is, say so: --from "
+            'irace, or format = "irace" in a scenario'
+        )
     if not rest.startswith(("{", "[")):
         raise ScenarioError(
             f"found {rest[:30]!r} after {name}, expected a domain in braces or brackets, one of the types "

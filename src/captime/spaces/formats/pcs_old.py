@@ -23,7 +23,7 @@ def read_declaration(name: str, rest: str) -> Parameter:
         default, after = enclosed(after, "[", "]")
         _nothing(after, "the end of the line")
         choices = values_in(inside)
-        return Categorical(name, tuple(choices), default.strip())
+        return Categorical(name, tuple(choices), values_in(default)[0])
     inside, after = enclosed(rest, "[", "]")
     low, high = numbers_in(inside, 2, "the two ends of the range")
     default, after = enclosed(after, "[", "]")

@@ -55,6 +55,10 @@ def read_section(section: Mapping[str, object], where: str, base: Space | None =
         style=_style(section, where, base.style if base is not None else Style()),
         notes=base.notes if base is not None else (),
     )
+    try:
+        space.default  # noqa: B018 (asked for its complaint)
+    except ScenarioError as flaw:
+        raise ScenarioError(f"{where}: {flaw}") from None
     favourites = tuple(
         space.completed(partial, f"{where}, favourites[{place}]")
         for place, partial in enumerate(_favourites(section, where))

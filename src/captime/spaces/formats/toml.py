@@ -18,6 +18,8 @@ def section_in(text: str, file: str) -> Mapping[str, object]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as flaw:
         raise ScenarioError(f"{file}: {flaw}; this is no TOML. Correct the line it names") from None
+    except (ValueError, RecursionError) as flaw:
+        raise ScenarioError(f"{file}: this TOML cannot be read ({flaw}); expected a scenario") from None
     section = document.get("space")
     if not isinstance(section, Mapping):
         raise ScenarioError(f"{file}: there is no [space] section, expected one with parameters or with file = ...")

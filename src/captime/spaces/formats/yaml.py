@@ -1,4 +1,4 @@
-"""ConfigSpace's YAML, through a loader that knows plain data only: no tags, no anchors, no aliases."""
+"""ConfigSpace's YAML, through a loader that knows plain data only: no tags, and no aliases of anything nested."""
 
 from typing import Any
 
@@ -10,15 +10,29 @@ def yaml_document(text: str, file: str) -> object:
     yaml = _yaml()
 
     class Plain(yaml.SafeLoader):  # type: ignore[name-defined,misc]  # the module is known at run time only
-        """Refuses aliases: a few lines of them can stand for more than memory holds."""
+        """Refuses aliases of nested data: a few lines of them can stand for more than memory holds.
+
+        Others are in ConfigSpace's own files, wherever two conditions share a list of values.
+        """
 
         def compose_node(self, parent: object, index: object) -> object:
             if self.check_event(yaml.AliasEvent):
-                mark = self.peek_event().start_mark
-                raise ScenarioError(
-                    f"{file}, line {mark.line + 1}: found an alias (*name), expected plain data; write it out"
-                )
+                event = self.peek_event()
+                if not self.is_flat(self.anchors.get(event.anchor)):
+                    raise ScenarioError(
+                        f"{file}, line {event.start_mark.line + 1}: found an alias (*{event.anchor}), expected plain "
+                        "data; write out what it stands for"
+                    )
             return super().compose_node(parent, index)
+
+        @staticmethod
+        def is_flat(node: Any) -> bool:
+            """Whether nothing is nested in it, not even itself: it has an end."""
+            if node is None or node.end_mark is None:
+                return False
+            inside = node.value if isinstance(node, yaml.CollectionNode) else [node]
+            parts = [part for each in inside for part in (each if isinstance(each, tuple) else (each,))]
+            return all(isinstance(part, yaml.ScalarNode) for part in parts)
 
     try:
         return yaml.load(text, Loader=Plain)
