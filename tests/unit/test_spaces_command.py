@@ -34,7 +34,7 @@ def test_a_terminal_that_lacks_characters_shows_others() -> None:
     """The three dots of a range are not in every encoding; that is no reason to stop."""
     words = [sys.executable, "-m", "captime", "space", str(FILES / "old-numbers.pcs")]
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
-    result = subprocess.run(words, env=environment, capture_output=True, check=False)  # noqa: S603 (our own command)
+    result = subprocess.run(words, env=environment, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr
     assert b"8 parameters" in result.stdout
 
