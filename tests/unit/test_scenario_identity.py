@@ -176,6 +176,27 @@ def test_growth_at_the_end_can_be_told_from_a_change(folder: Path) -> None:
     assert grown(before, longer | {"delta": 0.2}) is None
 
 
+def test_instances_that_were_there_keep_their_answers_and_groups() -> None:
+    """Runs judged by two rules do not belong into one ledger; what is new may bring its own."""
+    old: dict[str, Any] = {"list": [["a", "#a"], ["b", "#b"]], "answers": {"a": "00"}, "groups": ["x", "y"]}
+
+    def added(**changed: Any) -> tuple[int, int] | None:
+        longer: dict[str, Any] = {
+            "list": [*old["list"], ["c", "#c"]],
+            "answers": {"a": "00", "c": "11"},
+            "groups": ["x", "y", "z"],
+        }
+        none: dict[str, Any] = {"configurations": {"list": []}}
+        return grown({**none, "instances": old}, {**none, "instances": {**longer, **changed}})
+
+    assert added() == (0, 1)
+    assert added(answers={"a": "ff", "c": "11"}) is None
+    assert added(answers={"a": "00", "b": "01"}) is None
+    assert added(answers={}) is None
+    assert added(groups=["x", "x", "z"]) is None
+    assert added(groups=None) is None
+
+
 def test_lists_that_lost_or_swapped_members_say_so(folder: Path) -> None:
     """Gone, added, in another order."""
     before = canonical(folder, base())

@@ -2,6 +2,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +81,29 @@ def test_a_stream_that_grows_keeps_its_beginning() -> None:
     assert sorted(names(grown, 20)) == sorted(each.name for each in TWENTY)
     with pytest.raises(ScenarioError, match="is gone"):
         FiniteStream(TWENTY[1:], "shuffle", 3, known=["0"])
+
+
+def test_a_stream_of_groups_that_grows_meets_no_group_twice() -> None:
+    """Variations of what was met are listed, but not met: they would count one sample twice. However often it grows."""
+    known: list[str] = []
+    members: list[tuple[str, str]] = []
+    order: list[str] = []
+    for added in (["a1", "a2", "b1", "b2", "c1"], [], ["d1", "a3", "d2", "e1"], ["f1", "c2", "e2"]):
+        members += [(name, name[0]) for name in added]
+        stream = FiniteStream(
+            [Instance(name, digest=f"#{name}") for name, _ in members],
+            "shuffle",
+            3,
+            groups=[group for _, group in members],
+            known=known,
+        )
+        met = names(stream, stream.length or 0)
+        listed: Any = stream.describe()["list"]
+        assert met[: len(order)] == order
+        assert sorted(name[0] for name in met) == sorted({group for _, group in members})
+        assert [entry[0] for entry in listed][: len(known)] == known
+        order, known = met, [entry[0] for entry in listed]
+    assert len(order) == 6
 
 
 def test_seeds_belong_to_positions_and_are_no_captimes() -> None:

@@ -44,9 +44,18 @@ def grown(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[int, int] | N
         if after[: len(before)] != before:
             return None
         counts.append(len(after) - len(before))
-    if _without_lists(old) != _without_lists(new):
+    if _without_lists(old) != _without_lists(new) or not _as_before(old["instances"], new["instances"]):
         return None
     return counts[0], counts[1]
+
+
+def _as_before(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether instances that were there are judged and grouped as they were; those that are new may be as they like."""
+    was, now = old.get("groups"), new.get("groups")
+    grouped = now[: len(was)] == was if isinstance(was, list) and isinstance(now, list) else was == now
+    answers = new.get("answers") or {}
+    listed = [entry[0] for entry in old.get("list", ())]
+    return grouped and {name: answers[name] for name in listed if name in answers} == (old.get("answers") or {})
 
 
 # Fields inside a section that may grow with it. Favourites of a space stand among its configurations too.

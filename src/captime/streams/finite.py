@@ -52,6 +52,8 @@ class FiniteStream:
             members.setdefault(name, []).append(index)
         self._members = list(members.values())
         self._draws: dict[int, list[int]] = {}
+        # As they were listed before: those that are met, and variations of them, which are not.
+        self._listed: list[int] = []
         self._order = [] if sampling == "replace" else self._fixed_order(known)
 
     @property
@@ -88,14 +90,14 @@ class FiniteStream:
     def describe(self) -> dict[str, object]:
         """See the protocol. Instances stand in the order of the stream, so that longer streams show as extensions."""
         order = self._order if self.sampling != "replace" else range(len(self._instances))
-        rest = sorted(set(range(len(self._instances))) - set(order))
-        listed = [self._instances[index] for index in [*order, *rest]]
+        listed_order = list(dict.fromkeys([*self._listed, *order, *range(len(self._instances))]))
+        listed = [self._instances[index] for index in listed_order]
         return {
             "sampling": self.sampling,
             "seed": self.seed,
             "list": [[each.name, each.digest] for each in listed],
             "answers": {each.name: each.answer.hex() for each in listed if each.answer is not None},
-            "groups": None if self._groups is None else [self._groups[index] for index in [*order, *rest]],
+            "groups": None if self._groups is None else [self._groups[index] for index in listed_order],
         }
 
     def _fixed_order(self, known: Sequence[str]) -> list[int]:
@@ -106,9 +108,14 @@ class FiniteStream:
             raise ScenarioError(
                 f"instance {missing[0]!r} was part of the stream and is gone; put it back, or begin another campaign"
             )
-        before = [place[name] for name in known]
-        seen = set(before)
-        new = [members for members in self._members if not seen & set(members)]
+        self._listed = [place[name] for name in known]
+        group = {index: number for number, members in enumerate(self._members) for index in members}
+        # Of a group the first that was listed is met; meeting a variation of it as well would count one sample twice.
+        met: dict[int, int] = {}
+        for index in self._listed:
+            met.setdefault(group[index], index)
+        before = list(met.values())
+        new = [members for number, members in enumerate(self._members) if number not in met]
         if self.sampling == "given":
             return before + [members[0] for members in new]
         rng = np.random.default_rng((ORDER, self.seed, len(before)))
