@@ -17,9 +17,12 @@ from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
+from captime.ledger.reading import STATUSES
 from captime.ledger.rows import Noted
 from captime.live import drive_parallel
 from captime.procedures.protocol import Procedure
+from captime.runs import Status
+from captime.skeptic import audit
 from captime.spaces import Proposer
 from space_campaigns import TABLE, Section, asked, go, on_space, search
 
@@ -128,6 +131,42 @@ def test_joining_and_another_goal_come_in_the_order_in_which_they_were_asked_for
     keys = list(zip(runs["config"].tolist(), runs["position"].tolist(), strict=True))
     # What was under way at an end is stopped, and made again.
     assert len(keys) - len(set(keys)) <= 5 * 2 * 8
+
+
+@pytest.mark.parametrize("order", ["arrival", "fixed"])
+@pytest.mark.parametrize("kind", ["space", "list"])
+def test_whoever_does_not_repeat_itself_gets_no_second_try(folder: Path, order: str, kind: str) -> None:
+    """What was under way when the plug was pulled is given up: long runs are more often, and would be lucky twice."""
+
+    def on(**more: Any) -> None:
+        if kind == "space":
+            search(on_space(1, repeatable=False), path, order, **more)
+        else:
+            go(asked(5, 5, repeatable=False), path, order, **more)
+
+    path = ledger_in(folder)
+    with pytest.raises(PulledThePlug):
+        on(observer=plug(30))
+    on()
+    with LedgerReader(path) as reader:
+        runs = reader.outcomes()
+    given_up = runs["status"] == STATUSES.index(Status.ABANDONED)
+    assert given_up.any()
+    assert not (runs["attempt"] > 0).any()
+    assert audit(path).verdict == "confirmed"
+
+
+@pytest.mark.parametrize("order", ["arrival", "fixed"])
+def test_a_gamma_asked_for_from_the_start_is_bet_on(folder: Path, order: str) -> None:
+    """On the command line as in the scenario: it takes fewer draws than one that is changed to on the way."""
+    sizes = []
+    for name, gammas in {"start": [0.3], "later": [0.5, 0.3]}.items():
+        path = ledger_in(folder, name)
+        for gamma in gammas:
+            result = search(on_space(1).with_goal(None, gamma), path, order)
+        sizes.append(result.certificate.n_configs)
+        assert audit(path).verdict == "confirmed"
+    assert sizes[0] < sizes[1]
 
 
 def test_removing_or_reordering_configurations_is_refused(folder: Path) -> None:

@@ -13,6 +13,7 @@ from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.procedures.options import build_procedure
 from captime.programs.answers import TOLERANCE
 from captime.programs.protocol import GrowingProgram
+from captime.scenario.identity import plain
 from captime.scenario.pools import pool_terms_of
 from captime.spaces import Proposer
 from captime.streams.protocol import InstanceStream
@@ -111,7 +112,10 @@ class Question:
                 f"gamma is {gamma!r}, but {self.procedure} knows no gamma: it speaks about a list. Leave it out, or "
                 "describe a [space]"
             )
-        return replace(asked, options={**asked.options, "gamma": gamma})
+        options = {**asked.options, "gamma": gamma}
+        # A ledger that is begun now is begun with this goal, and bets on it; for one that goes on, goals do not count.
+        identity = {**self.identity, "options": plain(options)} if "options" in self.identity else self.identity
+        return replace(asked, options=options, identity=identity)
 
     @property
     def goal(self) -> Goal:

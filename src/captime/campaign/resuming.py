@@ -126,6 +126,8 @@ def write_off(
     reached("written-off", "before")
     ledger.observed(lost)
     reached("written-off")
+    # What is given up for good is remembered as such: whoever asks for it again must not get a second try.
+    memory.known |= {key_of(outcome.request): outcome for outcome in lost if counts_for_good(outcome)}
     memory.open.clear()
     if tell is not None:
         tell_all(*tell, lost, ())
