@@ -138,6 +138,11 @@ LIES: dict[str, tuple[Callable[[dict[str, float]], str], str]] = {
     "good enough for anyone": (lambda _: of_newest("gamma = 0"), "good enough for anyone"),
     "a better interval": (lambda held: of_newest(f"utility_low = {held['utility_low'] + 0.2}"), "at least"),
     "a lower upper end": (lambda held: of_newest(f"utility_high = {held['utility_low'] + 1e-6}"), "at most"),
+    "worth something from the start": (
+        lambda _: of_newest("epsilon = 1, utility_low = 0.999, utility_high = 0.9995"),
+        "at least",
+    ),
+    "everybody covered": (lambda _: of_newest("mode = 'simultaneous'"), "cover the selection only"),
     "another draw": (
         lambda _: (
             'UPDATE config SET settings = \'{"settings":{"x":0.123}}\' WHERE config = '

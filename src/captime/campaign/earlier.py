@@ -133,15 +133,13 @@ def _course(path: Path, question: Question) -> Course:
             "ledger that it learnt from"
         )
     numbers = {config: number for number, config in enumerate(fitting)}
-    newest = {
-        (config, position): row
-        for row, (config, position, orphan) in enumerate(
-            zip(*(columns[name].tolist() for name in ("config", "position", "orphan")), strict=True)
-        )
-        if config in numbers and not orphan
-    }
-    rows = np.array(list(newest.values()), dtype=np.int64)
-    rows = rows[columns["status"][rows] != STATUSES.index(Status.LOST)]
+    # Of several attempts the first that says something: whether somebody tried again later is a lesson about later.
+    lost, first = STATUSES.index(Status.LOST), dict[tuple[int, int], int]()
+    told = zip(*(columns[name].tolist() for name in ("config", "position", "orphan", "status")), strict=True)
+    for row, (config, position, orphan, status) in enumerate(told):
+        if config in numbers and not orphan and status != lost:
+            first.setdefault((config, position), row)
+    rows = np.array(list(first.values()), dtype=np.int64)
     places = Places(question.stream)
     single = np.array([places.of(sample) for sample in samples], dtype=np.int64)
     so_far = np.maximum.accumulate(np.append(_NOWHERE, single))
@@ -211,12 +209,14 @@ class Places:
         self._by_name: dict[str, tuple[int, bool]] = {}
         listed = described.get("list")
         if stream.length is not None:
-            for position in range(stream.length):
-                instance = stream.at(position).instance
+            met = [stream.at(position).instance for position in range(stream.length)]
+            for position, instance in enumerate(met):
                 self._enter(instance.name, instance.digest, position)
             # Variations of an instance, of which only one is met, say as much about it as it does itself.
-            for name, digest in listed[stream.length :] if isinstance(listed, list) else ():
-                self._enter(name, digest, _NEVER)
+            names = {instance.name for instance in met}
+            for name, digest in listed if isinstance(listed, list) else ():
+                if name not in names:
+                    self._enter(name, digest, _NEVER)
 
     def _enter(self, name: str, digest: str, position: int) -> None:
         if digest:

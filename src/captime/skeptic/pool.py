@@ -56,6 +56,8 @@ class PoolCheck(Check):
         self.account.append(self._scores.check_captimes())
         if self.held.epsilon >= 1.0:
             self.account.append("the certificate claims nothing about others yet")
+            # Whoever claims nothing about itself either may have no rank yet.
+            self._check_interval(self._lower(self._leader_share()) if self.held.utility_low > 0.0 else 0.0)
             return
         leader = self._leader_share()
         lower = self._lower(leader)
@@ -74,6 +76,8 @@ class PoolCheck(Check):
             raise LedgerDamaged(f"the certificate's delta is {held.delta}, but {float(self.question.delta)} was asked")
         if {name: Fraction(repr(share)) for name, share in held.shares} != _SHARE:
             raise LedgerDamaged(f"the certificate shares delta out as {dict(held.shares)}, which is not documented")
+        if held.mode != "selection":
+            raise LedgerDamaged(f"the certificate's mode is {held.mode}, but pools cover the selection only")
         if held.gamma is None or held.config >= self.books.n_configs:
             raise LedgerDamaged("the certificate names no gamma, or a configuration that nobody has registered")
 
@@ -123,19 +127,18 @@ class PoolCheck(Check):
         who = self._who[self.held.config]
         if who.kind != "draw":
             return self._shares.leader(who)
-        sums = [self._pilot_sum(config) for config, each in enumerate(self._who) if each.kind == "draw"]
-        own = sums[who.number - 1]
-        return self._shares.leader(who, sum(before >= own - _TIE for before in sums[: who.number - 1]))
+        draws = [config for config, each in enumerate(self._who) if each.kind == "draw"][: who.number]
+        *before, (own, _) = [self._pilot_ends(config) for config in draws]
+        return self._shares.leader(who, sum(most >= own - _TIE for _, most in before))
 
-    def _pilot_sum(self, config: int) -> float:
-        if self._who[config].number > self._who[self.held.config].number:
-            return 0.0
+    def _pilot_ends(self, config: int) -> tuple[float, float]:
+        """The least and the most that the pilot's scores can sum to; they differ where runs were given up."""
         ends, pilot = self._scores.of(config), self._pilot
         if len(ends.low) < pilot or not ends.story.settled[:pilot].all():
             raise LedgerDamaged(
                 f"number {self.held.config} is recommended, but has no rank yet: the pilot of {config} is not over"
             )
-        return float(ends.low[:pilot].sum())
+        return float(ends.low[:pilot].sum()), float(ends.high[:pilot].sum())
 
     # ------------------------------------------------------------------ the claim
 

@@ -50,6 +50,7 @@ class RaceCheck(Check):
         self.account += [*pilot.account, *self._late.account, self._scores.check_captimes()]
         if self.held.epsilon >= 1.0 or self.books.n_configs == 1:
             self.account.append("the certificate claims nothing about others yet")
+            self._check_interval(self._lower(pilot))
             return
         lower = self._lower(pilot)
         self._check_everyone(pilot, lower)
