@@ -13,11 +13,16 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray
 from captime.drive import drive
 from captime.errors import InvariantViolated
+from captime.evidence import Evidence
+from captime.executors.losses import Losses
+from captime.executors.virtual import VirtualExecutor
+from captime.live import drive_parallel
 from captime.procedures import Problem
 from captime.procedures.pool import Pool
 from captime.procedures.pool_shares import PoolShares
 from captime.procedures.pool_terms import SHARES, PoolTerms
 from captime.sources.replay import Replay
+from captime.sources.table import RuntimeTable
 from captime.targets import Targets
 from captime.utilities import parse_utility
 from race_harness import log_evidence, log_paired_evidence
@@ -93,7 +98,7 @@ class WatchedPool(Pool):
         """What the pool asks. A model that knows every run so far proposes whatever would have done well in them."""
         run, known = self._frontier(), self._asked_for
         targets = super().ask(slots)
-        if len(targets) == 0 and self.finished() is None:
+        if len(targets) == 0 and self.finished() is None and not self._busy.any():
             raise InvariantViolated(f"the pool wants nothing and is not done; it has {self._ordered}")
         for config in targets.config[targets.config >= known].tolist():
             if self.terms.origin(config) == "model":
@@ -176,7 +181,7 @@ class Campaigns:
         truth = self.space.draw(rng, most)
         truth[: len(self.listed)] = self.listed
         truth[[place for place, each in enumerate(origin) if each == "model"]] = self.proposed
-        table = table_of(self.space.runtimes(rng, truth, self.n_instances))
+        table = table_of(self._runtimes(rng, truth))
         problem = Problem(
             most,
             UTILITY,
@@ -189,8 +194,45 @@ class Campaigns:
         pool = self.kind(problem, gamma=self.gamma, growth=0.5)
         table.seconds.flags.writeable = True
         pool.watch(self.space, truth, table.seconds)
-        drive(pool, Replay(table, in_order(self.n_instances), pool.plan, UTILITY))
+        self._drive(pool, table, rng)
         return pool.wrong
+
+    def _runtimes(self, rng: np.random.Generator, truth: FloatArray) -> FloatArray:
+        return self.space.runtimes(rng, truth, self.n_instances)
+
+    def _drive(self, pool: WatchedPool, table: RuntimeTable, rng: np.random.Generator) -> None:
+        drive(pool, Replay(table, in_order(self.n_instances), pool.plan, UTILITY))
+
+
+@dataclass(frozen=True)
+class AtOnce(Campaigns):
+    """The same with several runs at a time: the fast are heard of first, some are lost, and goals change on the way.
+
+    Attributes:
+        workers: How many at a time.
+        repeatable: Whether a run that was lost is made again as it was; if not, it is given up for good.
+    """
+
+    workers: int = 6
+    repeatable: bool = True
+
+    def _runtimes(self, rng: np.random.Generator, truth: FloatArray) -> FloatArray:
+        seconds = super()._runtimes(rng, truth)
+        return np.where(seconds < NEVER, rng.uniform(0.5, 9.5, seconds.shape), seconds)
+
+    def _drive(self, pool: WatchedPool, table: RuntimeTable, rng: np.random.Generator) -> None:
+        def loses(_: object) -> float | None:
+            return float(rng.exponential(20.0)) if rng.random() < 0.2 else None
+
+        def look(*_: object) -> None:
+            if rng.random() < 0.02:
+                # Whoever has seen how it stands asks for a little more, or for less.
+                epsilon = max(0.05, pool.certificate().epsilon * float(rng.uniform(0.3, 1.0)))
+                pool.retarget(epsilon, float(rng.choice([0.1, 0.2, 0.3, 0.5])))
+
+        slots = VirtualExecutor(table, in_order(self.n_instances), self.workers, loses=loses)
+        evidence = Evidence(table.n_configs, pool.plan, UTILITY, repeatable=self.repeatable)
+        drive_parallel(pool, Losses(slots, repeatable=self.repeatable), evidence, observer=look)
 
 
 # ---------------------------------------------------------------------------- the omniscient adversary

@@ -86,6 +86,21 @@ def test_over_all_orders_of_the_draws_the_shares_keep_their_sums(
     assert pairs / len(orders) <= within**2
 
 
+def test_giving_up_pilot_runs_gains_nobody_a_better_rank() -> None:
+    """Whoever gives up runs, of whom and when, only makes shares smaller than they would have been."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        truth = rng.integers(0, 5, size=8).astype(float)
+        low, high = truth - rng.integers(0, 3, size=8), truth + rng.integers(0, 3, size=8)
+        held, honest = PoolShares(PoolTerms(), 8), PoolShares(PoolTerms(), 8)
+        for place in range(8):
+            for shares in (held, honest):
+                shares.arrive()
+            held.rank(place, float(low[place]), float(high[place]))
+            honest.rank(place, float(truth[place]))
+        assert (np.array(held.log_leader) >= np.array(honest.log_leader)).all()
+
+
 def test_without_exchangeable_draws_the_shares_would_be_too_large() -> None:
     """If the best always came last and looked it, i·b_i would overspend: the lemma is about random order."""
     shares = PoolShares(PoolTerms(), 5)
@@ -227,6 +242,24 @@ def test_it_asks_for_configurations_that_do_not_exist_yet() -> None:
         pool.tell(replay.tally, replay.answer(targets))
         assert len(pool.candidates) == exist
     assert exist > 5
+
+
+def test_nobody_is_shown_less_than_what_is_known() -> None:
+    """Once a statement is held, none about the same leader has a smaller epsilon and no larger gamma."""
+    about_anyone = 0
+    for seed in range(2):
+        table = table_of(space_table(seed, 30, 1500).seconds / 20.0)
+        pool = pool_on(table, epsilon=0.02, gamma=0.2, terms=PoolTerms(1, model=True, limit=30))
+        replay = Replay(table, in_order(1500), pool.plan, UTILITY)
+        for _ in range(250):
+            pool.tell(replay.tally, replay.answer(pool.ask(1)))
+            shown = pool.certificate()
+            assert shown.gamma is not None
+            if shown.epsilon < 1.0:
+                epsilon, gamma = pool._statements()
+                assert not ((epsilon < shown.epsilon) & (gamma <= shown.gamma)).any()
+                about_anyone += shown.gamma == 0.0
+    assert about_anyone > 100
 
 
 # ---------------------------------------------------------------------------- when it is content

@@ -48,8 +48,11 @@ class PoolCertificates(PoolStanding):
         distance[gamma >= 1.0] = np.inf
         # Whoever was added is part of the question.
         distance[: max(self.terms.late, default=0)] = np.inf
-        if epsilon[-1] > max(self.problem.epsilon, float(epsilon[-2])):
-            distance[-1] = np.inf  # about anyone, but saying less than what is said about the pool
+        # What is said about anyone may say less than what is said about the pool; if it is what is held, it is renewed.
+        renewed = self._best is not None and self._best.gamma == 0.0 and self._best.config == self.leader
+        says_less = np.isfinite(distance[:-1]).any() and epsilon[-1] > max(self.problem.epsilon, float(epsilon[-2]))
+        if epsilon[-1] >= 1.0 or (says_less and not renewed):
+            distance[-1] = np.inf
         place = int(np.flatnonzero(distance == distance.min())[-1])
         if self._best is not None and self._best.gamma is not None and self._still_counts(self._best):
             held = self._distance(np.array([self._best.epsilon]), np.array([self._best.gamma]))
