@@ -84,6 +84,7 @@ def test_two_campaigns_with_one_seed_share_their_luck() -> None:
     assert {Places(other).of(each) for each in same} == {-1}
     finite = files("x", "y", seed=7)
     assert Places(finite).of(SampleRow(1, "a", "#a", finite.at(1).seed)) == 1
+    assert Places(finite).of(SampleRow(4, "a", "#a", endless.at(4).seed)) == 4  # the stream may become longer
 
 
 def test_short_names() -> None:

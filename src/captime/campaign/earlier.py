@@ -26,6 +26,7 @@ from captime.runs import Status
 from captime.scenario.identity import difference, plain
 from captime.spaces import Known, Settings, Space
 from captime.streams.protocol import InstanceStream
+from captime.streams.seeds import TARGET, Seeds
 
 NOTE = "learned"
 """What a ledger calls the note about an earlier campaign."""
@@ -204,6 +205,7 @@ class Places:
         described = stream.describe()
         self._stream = stream
         self._sampling = str(described.get("sampling", ""))
+        self._seeds = Seeds(TARGET, int(str(described.get("seed", 0))))
         self._first = int(str(described.get("first", 0)))
         self._by_digest: dict[str, int] = {}
         self._by_name: dict[str, tuple[int, bool]] = {}
@@ -229,11 +231,8 @@ class Places:
         return max(self._by_instance(sample), self._by_seed(sample))
 
     def _by_seed(self, sample: SampleRow) -> int:
-        """Seeds belong to positions: where they are the same, the luck is."""
-        length = self._stream.length
-        if length is not None and sample.position >= length:
-            return _NOWHERE
-        return sample.position if self._stream.at(sample.position).seed == sample.seed else _NOWHERE
+        """Seeds belong to positions: where they are the same, the luck is; also where a longer stream would go on."""
+        return sample.position if self._seeds.at(sample.position) == sample.seed else _NOWHERE
 
     def _by_instance(self, sample: SampleRow) -> int:
         if self._sampling == "replace":
