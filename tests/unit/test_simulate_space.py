@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 
 from captime.cli import app
 from captime.errors import ScenarioError, TableError
+from captime.procedures.pool_gamma import GammaBets
+from captime.procedures.pool_terms import DRAWS
 from captime.procedures.protocol import Procedure
 from captime.simulation import (
     Learnt,
@@ -193,6 +195,56 @@ def test_rows_are_drawn_or_proposed_but_never_both() -> None:
     target = Rows(here, table, settings, sampling="replace")
     target.add(made[0])
     assert set(target.seconds(0, 0, 100).tolist()) <= set(table.seconds[0].tolist())
+
+
+def with_default(table: RuntimeTable, place: int = 0) -> RuntimeTable:
+    """The same table with a row for the default, as `captime measure --draws` writes it."""
+    names, seconds = list(table.configs), np.insert(table.seconds, place, 2.0, axis=0)
+    names.insert(place, json.dumps(space().default))
+    instances = [f"i{j}" for j in range(table.n_instances)]
+    return RuntimeTable.build("with default", names, instances, seconds, timeout=20.0)
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("model", [True, False])
+def test_the_default_among_the_rows_is_listed_and_no_draw(place: int, model: bool) -> None:
+    """It comes first, and the rows around it are drawn and proposed as if it were not there."""
+    table, here = recorded(), space()
+    without = settings_of_rows(here, table)
+    settings = settings_of_rows(here, with_default(table, place))
+    alone = RowProposer(here, without, seed=0, model=model)
+    beside = RowProposer(here, settings, seed=0, model=model)
+    assert (alone.n_listed, beside.n_listed) == (0, 1)
+    assert beside.limit == alone.limit + 1
+    assert (beside.origin(0), beside.propose(0)) == ("default", here.default)
+    for index in range(alone.limit):
+        assert beside.origin(index + 1) == alone.origin(index)
+        assert beside.propose(index + 1) == alone.propose(index)
+
+
+def test_a_draw_that_equals_the_default_stays_a_draw() -> None:
+    """The first such row was put there, a later one was drawn."""
+    here = space()
+    settings = [here.default, here.draw(9, 0), here.default, here.draw(9, 1)]
+    proposer = RowProposer(here, settings, seed=0, model=False)
+    assert [proposer.origin(index) for index in range(proposer.limit)] == ["default", "random", "random", "random"]
+    assert [proposer.propose(index) for index in range(1, 4)] == settings[1:]
+
+
+def test_the_default_does_not_count_for_gamma() -> None:
+    """One draw fewer than gamma takes, and the default: the goal is missed, and nobody is compared with the default."""
+    gammas = GammaBets(DRAWS * 0.1, 0.25)
+    draws = gammas.draws_for(0.25) - 1
+    table, here = with_default(recorded(draws)), space()
+    settings = settings_of_rows(here, table)
+    maker, target = RowProposer(here, settings, seed=0, model=False), Rows(here, table, settings, sampling="replace")
+    result = simulate_on_space(maker, target, utility=UTILITY, epsilon=0.9, options={"gamma": 0.25})
+    assert result.outcome.stopped == "configurations"
+    assert result.certificate.gamma == gammas.after(draws) > 0.25
+    assert isinstance(result.table, Pooled)
+    assert (result.table.n_configs, result.table.found.drawn) == (draws + 1, draws)
+    assert result.table.configs[0] == "default"
+    assert result.table.found.default is not None
 
 
 def test_names_of_rows_are_settings() -> None:

@@ -66,8 +66,11 @@ def on_rows(table: RuntimeTable, space: Space, *, model: bool) -> Ground:
     def make(wishes: dict[str, Any]) -> tuple[Maker, Target]:
         seed = wishes["seed"]
         maker = RowProposer(space, settings, seed, model=model)
-        if maker.limit < 1:
-            raise ScenarioError(f"{table.name} has {table.n_configs} rows, too few to draw from; expected more")
+        if maker.limit <= maker.n_listed:
+            raise ScenarioError(
+                f"{table.name} has {table.n_configs} rows and none that was drawn at random; expected more: captime "
+                "measure --draws makes them"
+            )
         return maker, Rows(space, table, settings, sampling=wishes["sampling"], seed=seed)
 
     return Ground(table.name, _on_space(make))

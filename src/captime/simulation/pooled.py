@@ -13,7 +13,8 @@ class Found:
         settings: Of the recommended configuration.
         worth: Its expected utility.
         best: The largest expected utility in the pool.
-        default: Expected utility of the default configuration; None where the rows of a table are all there is.
+        default: Expected utility of the default configuration; None where the rows of a table are all there is,
+            and none of them is the default.
         above: The share of random configurations that are better by more than the certified epsilon.
         drawn: How many random configurations that was estimated from.
     """

@@ -2,6 +2,8 @@
 
 Random draws and proposals must not share rows: a row that a model has passed over would be no random draw any more. So
 with a model every second row is a draw, in the order of the table, and the others wait to be proposed.
+
+The default is no draw: somebody chose it. It would count for gamma as if the space had been searched once more.
 """
 
 import json
@@ -32,6 +34,21 @@ def settings_of_rows(space: Space, table: RuntimeTable) -> list[Settings]:
     Whoever a name does not mention has its default.
     """
     return [_settings(space, name, table.name) for name in table.configs]
+
+
+def default_row(space: Space, settings: Sequence[Settings]) -> int | None:
+    """Which row is the default that somebody put there: the first one equal to it; None if there is none.
+
+    `captime measure` writes the default first, so what equals it further down was drawn, and stays a draw. If all were
+    drawn, one draw is lost: the pool has that configuration anyway, and the other draws hit the rest of the space no
+    less often for it, so gamma is only on the safe side.
+    """
+    wanted = _key(space, space.default)
+    return next((row for row, each in enumerate(settings) if _key(space, each) == wanted), None)
+
+
+def _without(settings: Sequence[Settings], row: int | None) -> list[Settings]:
+    return [each for place, each in enumerate(settings) if place != row]
 
 
 def _settings(space: Space, name: str, table: str) -> Settings:
@@ -91,7 +108,7 @@ class Rows:
         # Of several rows with the same settings the first stands for all.
         self._row = {_key(space, each): row for row, each in reversed(list(enumerate(settings)))}
         self._space = space
-        self._settings = list(settings)
+        self._drawn = _without(settings, default_row(space, settings))
         self._rows: list[int] = []
 
     def add(self, settings: Settings) -> None:
@@ -110,8 +127,8 @@ class Rows:
         return np.asarray(np.where(seconds < self.limit, utility(seconds), 0.0).mean(axis=1))
 
     def anyone(self, count: int) -> list[Settings]:
-        """See the protocol; never more than there are."""
-        return self._settings[:count]
+        """See the protocol; never more than there are, and without the default, which nobody drew."""
+        return self._drawn[:count]
 
 
 def _key(space: Space, settings: Settings) -> bytes:
@@ -119,7 +136,7 @@ def _key(space: Space, settings: Settings) -> bytes:
 
 
 class RowProposer:
-    """Draws and proposals from the rows of a table; nobody is listed.
+    """Draws and proposals from the rows of a table; the default comes first if the table has it.
 
     Args:
         space: The space.
@@ -129,13 +146,11 @@ class RowProposer:
         draws_first: So many draws come before the first proposal.
 
     Attributes:
-        n_listed: 0.
+        n_listed: 1 if a row is the default, which counts for nothing but itself; otherwise 0. See `default_row`.
         model: As given.
         draws_first: As given.
         limit: How large the pool can become before draws, or rows to propose, are used up.
     """
-
-    n_listed = 0
 
     def __init__(
         self,
@@ -150,24 +165,31 @@ class RowProposer:
         self.draws_first = draws_first
         self._space = space
         self._seed = seed
-        self._draws = list(settings[::2] if model else settings)
-        self._waiting = list(settings[1::2]) if model else []
-        self._terms = PoolTerms(model=model, draws_first=draws_first)
+        default = default_row(space, settings)
+        self._listed = [] if default is None else [settings[default]]
+        self.n_listed = len(self._listed)
+        others = _without(settings, default)
+        self._draws = others[::2] if model else others
+        self._waiting = others[1::2] if model else []
+        self._terms = PoolTerms(self.n_listed, model=model, draws_first=draws_first)
         self._restraint = Restraint(space)
-        self.limit = 0
+        self.limit = self.n_listed
         drawn = 0
         while True:
             drawn += self.origin(self.limit) == "random"
-            if drawn > len(self._draws) or self.limit + 1 - drawn > len(self._waiting):
+            if drawn > len(self._draws) or self.limit + 1 - self.n_listed - drawn > len(self._waiting):
                 break
             self.limit += 1
 
-    def origin(self, index: int) -> Literal["random", "model"]:
-        """A random draw, or a proposal."""
-        return "model" if self._terms.origin(index) == "model" else "random"
+    def origin(self, index: int) -> Literal["default", "random", "model"]:
+        """The default, a random draw, or a proposal."""
+        origin = self._terms.origin(index)
+        return "default" if origin == "listed" else origin
 
     def propose(self, index: int, known: Sequence[Known] = (), spent: float = np.inf) -> Settings:
         """The configuration of that index; the arguments are those of `Proposer.propose`."""
+        if index < self.n_listed:
+            return self._listed[index]
         if self.origin(index) == "random":
             return self._draws[sum(self.origin(before) == "random" for before in range(index))]
         return self._waiting.pop(self._choice(index, [each for each in known if each.n > 0], spent))
