@@ -64,8 +64,8 @@ class CampaignResult:
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """Settings of the recommended configuration."""
-        return self.question.configs[self.certificate.config].settings
+        """Settings of the recommended configuration: what a function is called with."""
+        return self.question.configs[self.certificate.config].parameters
 
     @property
     def cpu_seconds(self) -> float:

@@ -10,7 +10,7 @@ from captime.report.charts.svg import draw
 from captime.report.ledger_words import account_of_story, note_words
 from captime.report.pace import Pace, rounded
 from captime.report.scoring import utility_of
-from captime.report.story import Progress, Story, in_race, progress_of, settings_of
+from captime.report.story import Progress, Story, in_race, progress_of
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.intervals import intervals_view
 from captime.report.views.view import View
@@ -60,7 +60,7 @@ def _story(window: Window, names: list[str]) -> Story:
     return Story(
         path=window.path,
         names=names,
-        settings=[settings_of(config) for config in window.configs],
+        settings=[config.parameters for config in window.configs],
         progress=progress,
         certificate=None if held is None else held.certificate,
         runs=window.runs,

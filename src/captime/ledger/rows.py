@@ -22,7 +22,7 @@ class ConfigRow:
     Attributes:
         index: The number it has in requests, counted from 0.
         name: What people call it; any text a file name can be, surrogate escapes included.
-        settings: Its parameters; whatever JSON can say.
+        settings: What was said about it; whatever JSON can say.
         origin: Where it came from.
     """
 
@@ -30,6 +30,12 @@ class ConfigRow:
     name: str
     settings: Mapping[str, object] = field(default_factory=dict)
     origin: Origin = "listed"
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What it is set to: a scenario's description has that in a field of its own, beside a command perhaps."""
+        inner = self.settings.get("settings")
+        return inner if isinstance(inner, Mapping) else self.settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "epsilon_goal": question.epsilon,
         "source": result.ledger.stem,
         "n_configs": len(names),
-        "settings": dict(question.configs[held.config].settings),
+        "settings": dict(result.settings),
         "cpu_seconds": result.cpu_seconds,
         "cpu_days": result.cpu_seconds / 86400,
         # A run that is made again is made from its start; nobody knows what going on with it would have cost.

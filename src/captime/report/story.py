@@ -10,7 +10,7 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.ledger import Certified, ConfigRow, LedgerReader, Noted
+from captime.ledger import Certified, LedgerReader, Noted
 from captime.report.known_runs import KnownRuns, known_runs
 from captime.report.scoring import Lottery, Scores, lottery_of, scores_of, utility_of
 from captime.runs import RunOutcome, Status
@@ -138,7 +138,7 @@ def read_story(path: str | PathLike[str]) -> Story:
         return Story(
             path=Path(path),
             names=[config.name for config in configs],
-            settings=[settings_of(config) for config in configs],
+            settings=[config.parameters for config in configs],
             origins=[config.origin for config in configs],
             progress=progress_of(certified, notes),
             certificate=None if last is None else last.certificate,
@@ -159,12 +159,6 @@ def read_story(path: str | PathLike[str]) -> Story:
             orphans=int(outcomes["orphan"].sum()),
             measured=int((outcomes["cpu_ns"] >= 0).sum()),
         )
-
-
-def settings_of(config: ConfigRow) -> Mapping[str, object]:
-    """The parameters of a configuration; a scenario's description has them in a field of their own."""
-    inner = config.settings.get("settings")
-    return inner if isinstance(inner, Mapping) else config.settings
 
 
 def in_race(notes: Sequence[Noted], n_configs: int) -> frozenset[int]:

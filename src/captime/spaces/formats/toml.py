@@ -4,9 +4,11 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 
 from captime.errors import ScenarioError
 from captime.spaces.formats.canonical import section_of
+from captime.spaces.formats.lines import text_in
 from captime.spaces.space import Space
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -23,6 +25,15 @@ def section_in(text: str, file: str) -> Mapping[str, object]:
     section = document.get("space")
     if not isinstance(section, Mapping):
         raise ScenarioError(f"{file}: there is no [space] section, expected one with parameters or with file = ...")
+    return section
+
+
+def scenario_section(path: Path) -> dict[str, object]:
+    """The same of a file, for readers in another folder: a file that the section names is seen from here."""
+    section = dict(section_in(text_in(path), path.name))
+    # A parameter may be called `file`, too: then it is a table.
+    if isinstance(section.get("file"), str):
+        section["file"] = str(path.absolute().parent / str(section["file"]))
     return section
 
 
