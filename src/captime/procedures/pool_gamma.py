@@ -28,8 +28,8 @@ def check_gamma(goal: float) -> None:
     """Refuse a goal for gamma that is no share of a space, or cannot be reached."""
     if not (goal == 0.0 or _SMALLEST_GOAL <= goal < 1.0):
         raise ScenarioError(
-            f"gamma is {goal!r}, but it is a share of the space to leave out, from {_SMALLEST_GOAL:g} up to 1: say "
-            "0.1, or 0 for no goal"
+            f"gamma is {goal!r}, but it is a share of the space to leave out, at least {_SMALLEST_GOAL:g} and below 1. "
+            "Say 0.1, or 0 for no goal, after --gamma or as gamma = 0.1 under [stop]"
         )
 
 
