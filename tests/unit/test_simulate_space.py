@@ -247,6 +247,16 @@ def test_the_default_does_not_count_for_gamma() -> None:
     assert result.table.found.default is not None
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_the_certificate_counts_nobody_who_was_never_made(seed: int) -> None:
+    """The pool has a place for the next one before it exists."""
+    options = {"gamma": 0.25}
+    result = simulate_on_space(
+        Proposer(space(), seed), MadeUp(space(), 1.0, seed=seed), utility=UTILITY, epsilon=0.7, options=options
+    )
+    assert result.certificate.n_configs <= result.table.n_configs
+
+
 def test_names_of_rows_are_settings() -> None:
     """As JSON, or as words; who is not mentioned has its default, and nonsense is named."""
     here = space()
@@ -256,7 +266,11 @@ def test_names_of_rows_are_settings() -> None:
 
     assert settings_of_rows(here, table('{"on": true, "x": 0.25, "n": 3}')) == [{"on": True, "x": 0.25, "n": 3}]
     assert settings_of_rows(here, table("--on=true -x 0.25")) == [{"on": True, "x": 0.25, "n": 30}]
-    for name, said in (("c17", "no parameter name"), ("{nonsense", "is none"), ("-x 7", "expected a number")):
+    for name, said in (
+        ("c17", "row 1: .*only called so.*--draws"),
+        ("{nonsense", "is none"),
+        ("-x 7", "expected a number"),
+    ):
         with pytest.raises(TableError, match=said):
             settings_of_rows(here, table(name))
 
@@ -298,6 +312,8 @@ def test_wrong_words_about_spaces_are_explained(tmp_path: Path) -> None:
         "do not go together": [str(pcs), "--surrogate", str(table), "--space", str(pcs)],
         "--sampling given": [str(pcs), "--surrogate", "made-up", "--sampling", "given"],
         "use pool": [str(pcs), "--surrogate", "made-up", "--procedure", "up"],
+        "add --surrogate made-up": [str(pcs)],
+        f"add --space {pcs}": [str(pcs), "--sampling", "replace"],
     }
     for said, words in wrong.items():
         result = command(*words, *WISHES)

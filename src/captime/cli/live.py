@@ -34,12 +34,13 @@ class _View:
         if self._seen is not None:
             procedure, replay = self._seen
             held = procedure.certificate()
-            left = int(np.count_nonzero(procedure.candidates))
+            candidates = procedure.candidates
+            left = int(np.count_nonzero(candidates))
             interval = f"[{held.utility_low:.3f}, {held.utility_high:.3f}]"
             for label, value in (
                 ("epsilon", f"{held.epsilon:.4f}"),
                 ("best so far", f"{printable(self._configs[held.config])}  utility in {interval}"),
-                ("candidates", f"{left:,} of {held.n_configs:,}"),
+                ("candidates", f"{left:,} of {len(candidates):,}"),
                 ("CPU time", cpu_time(float(replay.tally.seconds.sum()))),
                 ("runs", f"{int(replay.tally.runs.sum()):,}"),
             ):

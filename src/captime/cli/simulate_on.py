@@ -22,11 +22,12 @@ from captime.simulation import (
 )
 from captime.simulation.on_space import Maker
 from captime.sources import RuntimeTable, read_table
-from captime.spaces import Proposer, Settings, Space, read_space
+from captime.spaces import FORMATS, Proposer, Settings, Space, read_space
 from captime.utilities import parse_utility
 
 MADE_UP = "made-up"
 """The surrogate that needs no table."""
+_SPACES = tuple(ending for each in FORMATS.values() for ending in each.endings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,11 @@ def ground_of(
         unsafe_format: A format that is only read on request.
     """
     if surrogate is None:
+        if source.suffix.lower() in _SPACES and source.is_file():
+            raise ScenarioError(
+                f"{source} is no table of runtimes. To search its space, add --surrogate made-up, or --surrogate "
+                f"TABLE to learn from recorded runs; or name a table and add --space {source}"
+            )
         table = read_table(source, timeout=timeout, unsafe_format=unsafe_format)
         return on_table(table) if space is None else on_rows(table, read_space(space), model=model)
     if space is not None:

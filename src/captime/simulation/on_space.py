@@ -1,6 +1,7 @@
 """A campaign on a parameter space, without its program: the pool grows, and a target answers for everyone in it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -178,6 +179,11 @@ class _Growing(AroundProcedure):
     def intervals(self) -> object:
         """Of the procedure, if it has any to show."""
         return getattr(self._procedure, "intervals", None)
+
+    def certificate(self) -> Certificate:
+        """See the protocol; whoever the pool has a place for and nobody has run yet is not counted."""
+        held = super().certificate()
+        return replace(held, n_configs=min(held.n_configs, len(self.settings)))
 
     def ask(self, slots: int) -> Targets:
         """See the protocol."""

@@ -26,6 +26,10 @@ from captime.spaces.self_restraint import Restraint
 from captime.utilities import Utility
 
 _CHOICES = 0x20435
+_NAMED = (
+    "On a space the rows of a table are named by their settings: a JSON object, or words such as --restarts=100 -decay "
+    "0.9. captime measure scenario.toml --draws 100 -o table.npz makes such a table"
+)
 
 
 def settings_of_rows(space: Space, table: RuntimeTable) -> list[Settings]:
@@ -33,7 +37,7 @@ def settings_of_rows(space: Space, table: RuntimeTable) -> list[Settings]:
 
     Whoever a name does not mention has its default.
     """
-    return [_settings(space, name, table.name) for name in table.configs]
+    return [_settings(space, name, f"{table.name}, row {row}") for row, name in enumerate(table.configs, start=1)]
 
 
 def default_row(space: Space, settings: Sequence[Settings]) -> int | None:
@@ -51,19 +55,18 @@ def _without(settings: Sequence[Settings], row: int | None) -> list[Settings]:
     return [each for place, each in enumerate(settings) if place != row]
 
 
-def _settings(space: Space, name: str, table: str) -> Settings:
-    where = f"{table}: configuration {name[:60]!r}"
+def _settings(space: Space, name: str, row: str) -> Settings:
+    where = f"{row}: configuration {name[:60]!r}"
     try:
         said = json.loads(name) if name.lstrip().startswith("{") else settings_of(name)
     except json.JSONDecodeError as flaw:
         raise TableError(f"{where} begins like JSON, but is none: {flaw}; expected an object of settings") from None
+    if said == {"name": name} and "name" not in space.by_name:
+        raise TableError(f"{where} is only called so, and does not say what is set. {_NAMED}")
     try:
         return space.completed({key: _value(space, key, value) for key, value in said.items()}, where)
     except ScenarioError as flaw:
-        raise TableError(
-            f"{flaw}. On a space, names of configurations have to be their settings: a JSON object, or words such as "
-            "--restarts=100 -decay 0.9"
-        ) from None
+        raise TableError(f"{flaw}. {_NAMED}") from None
 
 
 def _value(space: Space, name: str, value: object) -> bool | int | float | str:
