@@ -45,7 +45,7 @@ class LedgerInUse(LedgerError):  # noqa: N818 (what is so, not what went wrong)
 
 
 class LedgerDamaged(LedgerError):  # noqa: N818 (what is so, not what went wrong)
-    """The ledger was cut, changed, or is not one; the message says which check failed."""
+    """The ledger was cut or changed; the message says which check failed."""
 
 
 class StorageTrouble(LedgerError):  # noqa: N818 (what is so, not what went wrong)

@@ -1,5 +1,6 @@
 import math
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from captime.errors import (
     StorageTrouble,
 )
 from captime.ledger import Added, Asked, ConfigRow, Event, Ledger, LedgerReader, Noted, Observed, SampleRow, Started
+from captime.ledger.copying import salvage
 from captime.ledger.schema import APPLICATION_ID, TABLES
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.targets import Targets, no_targets
@@ -333,17 +335,50 @@ def test_creating_over_something_is_refused(ledger: Ledger, path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "not a ledger"),
-        (b"hello", "not a ledger"),
-        (b"SQLite format 3\x00" + bytes(84), "not a ledger of captime|cut"),
+        (b"", "not a ledger any more"),
+        (b"SQLite form", "not a ledger any more"),
+        (bytes(4096), "not a ledger any more"),
+        (b"SQLite format 3\x00" + bytes(84), "cut"),
     ],
 )
-def test_what_is_no_ledger_is_told(path: Path, content: bytes, words: str) -> None:
-    """Neither a reader nor a writer makes its own sense of a strange file."""
+def test_what_is_left_of_a_ledger_is_told(path: Path, content: bytes, words: str) -> None:
+    """Neither a reader nor a writer makes its own sense of a torn file."""
     path.write_bytes(content)
     for opened in (LedgerReader, Ledger.open):
         with pytest.raises(LedgerDamaged, match=words):
             opened(path)
+
+
+@pytest.mark.parametrize("content", [b"hello", b"[space]\n" * 40])
+def test_what_never_was_a_ledger_is_told(ledger: Ledger, path: Path, content: bytes) -> None:
+    """Whoever named the wrong file has to act, and hears which one lies beside it."""
+    strange = path.with_name(f"{path.stem}.toml")
+    strange.write_bytes(content)
+    for opened in (LedgerReader, Ledger.open, lambda each: salvage(each, path.with_name("new.ledger"))):
+        with pytest.raises(ScenarioError, match=f"no ledger of captime.*did you mean {re.escape(str(path))}"):
+            opened(strange)
+
+
+@pytest.mark.parametrize("place", [0, 9])
+def test_a_ledger_whose_first_bytes_were_changed_is_damaged(ledger: Ledger, path: Path, place: int) -> None:
+    """Its own mark tells it from a file of another kind."""
+    ledger.close()
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    for opened in (LedgerReader, Ledger.open, lambda each: salvage(each, path.with_name("new.ledger"))):
+        with pytest.raises(LedgerDamaged):
+            opened(path)
+
+
+def test_a_ledger_without_its_mark_is_damaged(ledger: Ledger, path: Path) -> None:
+    """The tables are there; somebody has changed the rest."""
+    ledger.close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA application_id = 7")
+    connection.close()
+    with pytest.raises(LedgerDamaged, match="mark"):
+        LedgerReader(path)
 
 
 def test_other_databases_and_newer_ledgers_are_told(ledger: Ledger, path: Path, tmp_path: Path) -> None:
@@ -353,7 +388,7 @@ def test_other_databases_and_newer_ledgers_are_told(ledger: Ledger, path: Path, 
     connection.execute("CREATE TABLE t (x)")
     connection.commit()
     connection.close()
-    with pytest.raises(LedgerDamaged, match="not a ledger of captime"):
+    with pytest.raises(ScenarioError, match="not a ledger of captime"):
         LedgerReader(strange)
     with pytest.raises(ScenarioError, match="there is no ledger"):
         Ledger.open(tmp_path / "nothing")

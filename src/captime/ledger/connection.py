@@ -15,6 +15,7 @@ BUSY_SECONDS = 5.0
 """How long to wait for somebody else's lock."""
 
 _MAGIC = b"SQLite format 3\x00"
+_HEADER = 100
 _BETWEEN_LOOKS = 0.05
 _CACHE_KIB = 32 * 1024
 # Pages of 4 KiB after which the write-ahead log is brought into the file: 4 MB.
@@ -104,6 +105,7 @@ def lenient_reader(path: Path) -> sqlite3.Connection:
     with told_in_our_words(path, "opening it"):
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
+        _header(path)
         connection = _connect(path, "ro", BUSY_SECONDS)
         # Otherwise SQLite refuses a file that is shorter than it says of itself. Nothing can be written anyway.
         connection.execute("PRAGMA writable_schema = ON")
@@ -168,13 +170,34 @@ def _sizes(path: Path) -> tuple[int, int]:
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
         size = path.stat().st_size
-        with path.open("rb") as file:
-            header = file.read(100)
-    if len(header) < 100 or not header.startswith(_MAGIC):
-        raise LedgerDamaged(f"{path} is not a ledger: it does not begin as an SQLite file ({size:,} bytes)")
+        header = _header(path)
+    if len(header) < _HEADER or not header.startswith(_MAGIC):
+        raise LedgerDamaged(
+            f"{path} is not a ledger any more: its beginning is missing or was overwritten ({size:,} bytes). Keep the "
+            "file as it is, and go on with a backup if there is one"
+        )
     page = int.from_bytes(header[16:18], "big")
     # The format writes 1 for 65,536, which does not fit.
     return size, (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+
+
+def _header(path: Path) -> bytes:
+    """The first bytes of a file that is a ledger, or was one; any other is refused.
+
+    A damaged ledger and a file that never was one ask different things of people. What tells them apart are SQLite's
+    first words, as far as the file goes; where they were overwritten, our own mark behind them or a log beside the
+    file, and zeros, which a power cut leaves and nobody writes.
+    """
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    begins_well = _MAGIC.startswith(header[: len(_MAGIC)])
+    if begins_well or header[68:72] == APPLICATION_ID.to_bytes(4, "big") or not header.strip(b"\0") or has_log(path):
+        return header
+    beside = path.with_suffix(".ledger")
+    meant = f"; did you mean {beside}?" if beside != path and beside.is_file() else "; check the name"
+    raise ScenarioError(
+        f"{path} is no ledger of captime, but a file of another kind. Expected one that captime run has written{meant}"
+    )
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
@@ -183,13 +206,19 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         found = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    missing = [table.name for table in TABLES if table.name not in found]
+    # Without any tables it may be all that is left of a ledger.
+    if application != APPLICATION_ID and found and len(missing) == len(TABLES):
+        raise ScenarioError(
+            f"{path} is an SQLite file, but not a ledger of captime. Expected one that captime run has written; check "
+            "the name"
+        )
     if application != APPLICATION_ID:
-        raise LedgerDamaged(f"{path} is an SQLite file, but not a ledger of captime; check the name")
+        raise LedgerDamaged(f"{path} does not have the mark of a ledger of captime: it was cut or changed")
     if version > VERSION:
         raise LedgerDamaged(
             f"{path} was made by a newer captime (tables of version {version}, this one knows {VERSION}); install that "
             "or a later one"
         )
-    missing = [table.name for table in TABLES if table.name not in found]
     if missing:
         raise LedgerDamaged(f"{path} has no table {missing[0]}: it is damaged, or was not made by captime")
