@@ -3,15 +3,25 @@
 The names below are the library; everything else may move.
 """
 
-from captime.campaign import CampaignResult
-from captime.campaign.ask_tell import AskTell
-from captime.certificate import Certificate
-from captime.errors import CaptimeError
-from captime.library import configure
-from captime.procedures import PROCEDURES, Problem, Procedure
-from captime.simulation import Simulation, simulate
-from captime.sources import RuntimeTable, read_table
-from captime.utilities import UTILITIES, Utility, from_callable, parse_utility, survival
+import sys
+from pathlib import PurePath
+
+try:
+    from captime.campaign import CampaignResult
+    from captime.campaign.ask_tell import AskTell
+    from captime.certificate import Certificate
+    from captime.errors import CaptimeError
+    from captime.library import configure
+    from captime.procedures import PROCEDURES, Problem, Procedure
+    from captime.simulation import Simulation, simulate
+    from captime.sources import RuntimeTable, read_table
+    from captime.utilities import UTILITIES, Utility, from_callable, parse_utility, survival
+except KeyboardInterrupt:
+    # Loading takes a while. Whoever stops one of our commands by then wants an end, and no traceback; programs that use
+    # the library decide themselves. Python calls itself "-m" while it looks for what is to be run.
+    if sys.argv and (sys.argv[0] == "-m" or PurePath(sys.argv[0]).stem == "captime"):
+        sys.exit(130)
+    raise
 
 __version__ = "0.1.0"
 
