@@ -249,6 +249,26 @@ def test_added_favourites_join_a_pool_where_it_stands(folder: Path, order: str, 
     assert n_outcomes(path) == made
 
 
+def test_another_space_is_told_once_and_with_what_can_be_learnt_from(folder: Path) -> None:
+    """Favourites are told among the configurations, those added since included; --learn-from only where it works."""
+    path = ledger_in(folder)
+    search(on_space(1), path)
+    search(on_space(3), path)
+    with pytest.raises(ScenarioDiffers) as refused:
+        search(on_space(2), path)
+    told = str(refused.value)
+    assert "configurations: 1 gone ('favourite-3')" in told
+    assert "space.favourites" not in told
+    assert f"--ledger NEW --learn-from {path}" in told
+    assert "(Favourites and instances may be added" in told
+    with pytest.raises(ScenarioDiffers) as refused:
+        search(replace(on_space(3), identity={**on_space(3).identity, "clock": "wall"}), path)
+    assert "--learn-from" not in str(refused.value)
+    with pytest.raises(ScenarioDiffers) as refused:
+        search(on_space(3, model=False), path)
+    assert "--learn-from" not in str(refused.value)
+
+
 def test_a_roster_that_is_not_the_recorded_one_is_noticed(folder: Path) -> None:
     """A favourite where the ledger has a draw: our bug, said so, and nothing goes on."""
     path = ledger_in(folder)

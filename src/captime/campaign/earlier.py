@@ -31,7 +31,8 @@ from captime.streams.seeds import TARGET, Seeds
 NOTE = "learned"
 """What a ledger calls the note about an earlier campaign."""
 _NOWHERE, _NEVER = -1, np.iinfo(np.int64).max
-_SAME = ("target", "clock")
+SAME_TARGET = ("target", "clock")
+"""What has to be the same in two scenarios, if the runs of one are to teach the model of the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def _course(path: Path, question: Question) -> Course:
 
 
 def _check_target(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    parts = ({name: plain(each.get(name)) for name in _SAME} for each in (before, now))
+    parts = ({name: plain(each.get(name)) for name in SAME_TARGET} for each in (before, now))
     differs = difference(*parts)
     if differs:
         listed = "".join(f"\n  {line}" for line in differs)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.earlier import check_unlearned
+from captime.campaign.earlier import SAME_TARGET, check_unlearned, learned_words
 from captime.campaign.goals import GOAL_OPTIONS
 from captime.campaign.question import Question
 from captime.errors import ScenarioDiffers
@@ -98,12 +98,30 @@ def check_identity(path: Path, question: Question) -> Growth:
         )
         check_unlearned(notes, growth.instances, path)
         return growth
-    listed = "".join(f"\n  {line}" for line in differs)
+    # Favourites are configurations too, and those have the ones that were added since.
+    listed = "".join(f"\n  {line}" for line in difference(*map(_without_favourites, (before, now))))
+    on_space = now.get("space") is not None
+    new = "--ledger NEW"
+    if on_space and _can_teach(before, now, notes):
+        new += f" --learn-from {path}, so that the model knows what was learnt"
     raise ScenarioDiffers(
         f"{path}: this ledger belongs to another scenario. It differs in:{listed}\nPut that back to go on, or begin a "
-        "new ledger with --ledger. (Configurations and instances may be added at the end of their lists. None may go, "
-        "and none may change places.)"
+        f"new ledger with {new}. ({'Favourites' if on_space else 'Configurations'} and instances may be added at the "
+        "end of their lists. None may go, and none may change places.)"
     )
+
+
+def _without_favourites(identity: dict[str, Any]) -> dict[str, Any]:
+    space = identity.get("space")
+    if not isinstance(space, dict):
+        return identity
+    return {**identity, "space": {name: value for name, value in space.items() if name != "favourites"}}
+
+
+def _can_teach(before: dict[str, Any], now: dict[str, Any], notes: list[Noted]) -> bool:
+    """Whether this ledger could be learnt from: its target is the same, and it has itself learnt from nobody."""
+    same = all(before.get(name) == now.get(name) for name in SAME_TARGET)
+    return same and bool(now["space"].get("model")) and not learned_words(notes)
 
 
 def _asked(identity: dict[str, Any]) -> dict[str, Any]:
