@@ -62,6 +62,32 @@ def typed(*words: str) -> Result:
     return CliRunner().invoke(app, list(words), env={"COLUMNS": "200"})
 
 
+def test_on_a_space_the_default_and_a_random_draw_are_tried(folder: Path) -> None:
+    """And the number of parameters is told; a draw that crashes is found out, though the default works."""
+    space = """\
+[space]
+burn = { type = "float", low = 0.01, high = 0.02, default = 0.01 }
+word = { type = "categorical", choices = ["a", "b"], default = "a" }
+"""
+    path = written(folder)
+    listed, text = "[configurations]\nquick = { burn = 0.02 }\nslow = { burn = 0.15 }\n", path.read_text("utf-8")
+    assert listed in text
+    text = text.replace(listed, space).replace('"{seed}"', '"{seed}", "{word}"')
+    path.write_text(text, encoding="utf-8")
+    told = json.loads(typed("doctor", str(path), "--json").stdout)
+    found: dict[str, Any] = {finding["check"]: finding for finding in told["findings"]}
+    assert found["scenario"]["found"].startswith("a space of 2 parameters, 2 instances")
+    assert found["scenario"]["facts"]["parameters"] == 2
+    assert found["answers"]["found"] == "the default and a random draw on the first instance: 2 answered"
+    (folder / "solver.py").write_text(f"import sys\nif sys.argv[1] != '0.01': sys.exit(3)\n{SOLVER}", encoding="utf-8")
+    path.write_text(text.replace("[space]", "[space]\nfavourites = [{ word = 'b' }]"), encoding="utf-8")
+    told = json.loads(typed("doctor", str(path), "--json").stdout)
+    found = {finding["check"]: finding for finding in told["findings"]}
+    assert found["answers"]["level"] == "warning"
+    assert found["answers"]["found"].startswith("the default, 1 favourite and a random draw on the first instance")
+    assert "'random draw'" in found["answers"]["found"]
+
+
 def test_a_good_scenario_is_told_to_be_well(folder: Path) -> None:
     """Every check has its line, exit code 0, and real runs were made and cut."""
     result = typed("doctor", str(written(folder)), "--json")

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from captime.procedures import PROCEDURES
 from captime.procedures.options import build_procedure
+from captime.programs import Configuration
 from captime.scenario.checkup.captimes import look_at_captimes
 from captime.scenario.checkup.finding import Finding
 from captime.scenario.checkup.running import try_answers, try_cap, try_escape, try_repeats
@@ -63,7 +64,7 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
             findings.append(finding)
             observer(finding)
 
-    parts = scenario.build()
+    parts = _with_a_draw(scenario.build())
     take([_scenario(parts), look_at_sqlite(), *look_at_ledger(parts.ledger), look_at_load(parts.jobs)])
     take(look_at_captimes(parts))
     take(try_escape(parts.isolation, scenario.folder))
@@ -77,6 +78,16 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
     return Checkup(tuple(findings), time.monotonic() - begun)
 
 
+def _with_a_draw(parts: Parts) -> Parts:
+    """On a space a random draw is tried as well: most of a campaign's configurations are nothing like the default."""
+    if parts.proposer is None:
+        return parts
+    index = parts.proposer.n_listed
+    drawn = Configuration("random draw", dict(parts.proposer.propose(index)), origin="random")
+    parts.program.extend([drawn])
+    return replace(parts, configurations=(*parts.configurations, drawn))
+
+
 def _repeats(parts: Parts) -> bool:
     return build_procedure(parts.procedure_name, PROCEDURES, parts.problem, parts.options).plan.repeats
 
@@ -85,10 +96,13 @@ def _scenario(parts: Parts) -> Finding:
     instances = parts.stream.n_instances
     where = "instances made on demand" if instances is None else f"{instances:,} instances"
     programs = ", ".join(name for name in parts.program.programs() if not name.startswith("#!"))
-    found = f"{len(parts.configurations):,} configurations, {where}, {programs}"
-    return Finding(
-        "scenario", "well", found, facts={"configurations": len(parts.configurations), "instances": instances}
-    )
+    facts = {"configurations": len(parts.configurations), "instances": instances}
+    whom = f"{len(parts.configurations):,} configurations"
+    if parts.proposer is not None:
+        parameters = len(parts.proposer.space.names)
+        facts["parameters"] = parameters
+        whom = f"a space of {parameters:,} parameter{'s' if parameters > 1 else ''}"
+    return Finding("scenario", "well", f"{whom}, {where}, {programs}", facts=facts)
 
 
 def _positive(parts: Parts, scenario: Scenario) -> list[Finding]:

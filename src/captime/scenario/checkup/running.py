@@ -38,13 +38,15 @@ while True:
 def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Finding], dict[int, RunOutcome]]:
     """Every configuration (of many, a few) once on the first instance; what came back, by configuration."""
     outcomes: dict[int, RunOutcome] = {}
-    for config in range(min(len(parts.configurations), _CONFIGS)):
+    # The last one is among the few: on a space it is the random draw.
+    last = len(parts.configurations) - 1
+    for config in [*range(min(last, _CONFIGS - 1)), last]:
         outcomes[config] = trial.run(config, 0, captime)
         if outcomes[config].detail.startswith(NOT_STARTED):
             return [_not_started(parts, outcomes[config])], outcomes
     verdicts = Counter(each.verdict.value for each in outcomes.values() if each.verdict is not None)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    tried = f"{len(outcomes)} of {len(parts.configurations)} configurations on the first instance: {told}"
+    tried = f"{_whom(parts, len(outcomes))} on the first instance: {told}"
     facts = {"tried": len(outcomes), "verdicts": dict(verdicts), "captime": captime}
     answered = [config for config, outcome in outcomes.items() if outcome.verdict is Verdict.ANSWERED]
     bad = {config: each for config, each in outcomes.items() if each.verdict not in _HARMLESS}
@@ -56,6 +58,15 @@ def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Findin
     worst = min(bad)
     level: Level = "failed" if not answered and len(bad) == len(outcomes) else "warning"
     return [Finding("answers", level, f"{tried}. {_story(parts, bad[worst])}", _advice(bad[worst]), facts)], outcomes
+
+
+def _whom(parts: Parts, tried: int) -> str:
+    """Who was tried, in words; on a space the default, perhaps favourites, and a random draw."""
+    if parts.proposer is None:
+        return f"{tried} of {len(parts.configurations)} configurations"
+    favourites = tried - 2
+    between = f", {favourites} favourite{'s' if favourites > 1 else ''}" if favourites else ""
+    return f"the default{between} and a random draw"
 
 
 _HARMLESS = (Verdict.ANSWERED, Verdict.CAPPED)
