@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import Numbered, PulledThePlug, folder, ledger_in, question_on, virtual_slots
+from captime.campaign import Manner, run_campaign
 from captime.campaign.goals import Goal, Joined, Longer, change_of, goal_of
+from captime.campaign.stopping import StopRules
 from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -332,3 +334,37 @@ def test_goals_are_read_as_they_were_noted() -> None:
     assert change_of(Noted(1, "stopped", {"because": "budget"})) is None
     assert goal_of("race", {"boost": 2.0}, 0.1) == Goal(0.1)
     assert goal_of("pool", {"gamma": "0.3"}, 0.1) == Goal(0.1, 0.3, "both")
+
+
+# ------------------------------------------------------------------ the clock
+
+
+def test_the_clock_of_a_campaign_goes_on_like_its_cost(folder: Path) -> None:
+    """Two sittings of 40 s are 80 s, on every certificate and at the end; the stop rule is each sitting's."""
+    path = ledger_in(folder)
+    manner = Manner(jobs=2, stop=StopRules(wall=40.0))
+    first, second = (
+        run_campaign(asked(5, 5, epsilon=0.01), path, manner, make_executor=virtual_slots(TABLE, 2)) for _ in range(2)
+    )
+    assert (first.outcome.stopped, second.outcome.stopped) == ("deadline", "deadline")
+    assert first.outcome.wall_seconds == pytest.approx(40.0)
+    assert second.outcome.wall_seconds == pytest.approx(80.0)
+    with LedgerReader(path) as reader:
+        clocks = [certified.wall_seconds for certified in reader.certificates()]
+        assert reader.clock() == pytest.approx(80.0)
+    assert clocks == sorted(clocks)
+    assert clocks[-1] > 40.0
+
+
+def test_a_campaign_that_was_cut_off_goes_on_from_its_newest_certificate(folder: Path) -> None:
+    """Nobody wrote down when the plug was pulled."""
+    path = ledger_in(folder)
+    with pytest.raises(PulledThePlug):
+        go(asked(5, 5, epsilon=0.01), path, "arrival", observer=plug(60))
+    with LedgerReader(path) as reader:
+        newest = reader.last_certificate()
+        assert newest is not None
+        assert reader.clock() == newest.wall_seconds > 0.0
+    go(asked(5, 5), path, "arrival")
+    with LedgerReader(path) as reader:
+        assert reader.certificates(newest.sequence)[0].wall_seconds >= newest.wall_seconds

@@ -12,7 +12,7 @@ from captime.campaign import Manner, run_campaign
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
-from captime.report.campaign_view import View, plain_lines
+from captime.report.campaign_view import View, campaign_view, plain_lines
 from captime.report.pace import Pace, rounded
 from space_campaigns import on_space, search
 
@@ -68,6 +68,30 @@ def test_the_view_fits_on_one_screen_of_any_width(folder: Path) -> None:
         assert len(shown) <= 9
         assert max(map(len, shown)) <= width
         assert "\x1b[31m" not in frame
+
+
+def test_the_clock_of_the_view_goes_on_from_earlier_sittings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As epsilon, runs and CPU time beside it do."""
+    table = small_table()
+    made = run_campaign(question_on(table), ledger_in(folder), make_executor=virtual_slots(table, 2))
+    seen: list[float] = []
+
+    def remember(self: View, *_: object, clock: float = 0.0, **__: object) -> None:
+        seen.append(clock)
+
+    monkeypatch.setattr(View, "__init__", remember)
+    with campaign_view([], 0.1, "captime run", quiet=False, ledger=ledger_in(folder)):
+        pass
+    assert seen == [made.outcome.wall_seconds]
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_the_time_so_far_is_that_of_all_sittings(folder: Path) -> None:
+    """A view that is told of a hundred days adds to them."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
+    view = View(["a", "b", "c", "d", "e"], 0.2, "captime run", console, clock=8_640_000.0)
+    watched(folder, view)
+    assert "100 d so far" in drawn(view, console)
 
 
 def test_after_a_resize_the_screen_is_cleared_once() -> None:
@@ -160,13 +184,24 @@ def test_waiting_makes_the_guess_smaller_and_never_negative() -> None:
     pace = Pace(0.1)
     falling(pace, 1.0, 50.0)
     first = pace.seconds_left()
-    pace.note(70.0, 0.9)
+    pace.note(70.0, 0.2)
     second = pace.seconds_left()
     assert first is not None
     assert second is not None
     assert second == pytest.approx(first - 20.0, rel=0.05)
-    pace.note(1e6, 0.9)
+    pace.note(1e6, 0.2)
     assert pace.seconds_left() == 0.0
+
+
+def test_a_new_leader_has_a_pace_of_its_own() -> None:
+    """When epsilon rises, what was noted about the former leader is forgotten; soon there is a guess again."""
+    pace = Pace(0.1)
+    falling(pace, 0.5, 100.0)
+    assert pace.seconds_left() is not None
+    pace.note(110.0, 0.8)
+    assert pace.seconds_left() is None
+    falling(pace, 1.0, 200.0, start=110.0)
+    assert pace.seconds_left() == pytest.approx(1100.0 - 200.0, rel=0.05)
 
 
 @pytest.mark.parametrize(

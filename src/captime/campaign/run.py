@@ -32,7 +32,7 @@ from captime.executors.in_order import InOrder
 from captime.executors.local import LocalExecutor
 from captime.executors.losses import Losses
 from captime.executors.protocol import Executor, Remote, Visible
-from captime.ledger import Ledger
+from captime.ledger import Ledger, LedgerReader
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import Noted
 from captime.ledger.slots import SlotBoard
@@ -117,6 +117,7 @@ def run_campaign(
     if first.plan.repeats and manner.check_repeatability and not path.exists():
         _check_repeatability(question, make)
     growth = check_identity(path, question) if path.exists() else Growth()
+    clock = _clock_on_record(path) if path.exists() else 0.0
     with _ledger_for(question, path, manner) as ledger, SlotBoard(path, ledger.campaign_id) as board:
         sweep(ledger.campaign_id)
         inner = make(question.program, ledger.campaign_id)
@@ -125,13 +126,17 @@ def run_campaign(
         if isinstance(inner, Visible):
             inner.show_on(board)
         try:
-            result = _Campaign(question, ledger, inner, manner, growth=growth, earlier=earlier).run(
-                observer, interrupted
-            )
+            campaign = _Campaign(question, ledger, inner, manner, growth=growth, earlier=earlier, clock=clock)
+            result = campaign.run(observer, interrupted)
         finally:
             inner.close()
     # Closing it in good order is a row too.
     return replace(result, head=ledger.head)
+
+
+def _clock_on_record(path: Path) -> float:
+    with LedgerReader(path) as reader:
+        return reader.clock()
 
 
 def _check_repeatability(question: Question, make: MakeExecutor) -> None:
@@ -164,7 +169,11 @@ def _local(manner: Manner) -> MakeExecutor:
 
 
 class _Campaign:
-    """Everybody who takes part."""
+    """Everybody who takes part.
+
+    What is written down as the campaign's clock goes on where earlier sittings left it (`clock`), as its CPU time does.
+    Stop rules count this sitting's: nobody waits for a deadline that passed yesterday.
+    """
 
     def __init__(
         self,
@@ -175,7 +184,9 @@ class _Campaign:
         *,
         growth: Growth,
         earlier: Earlier | None,
+        clock: float,
     ) -> None:
+        self._clock = clock
         self._growth = growth
         self._earlier = earlier
         self._question = question
@@ -290,8 +301,8 @@ class _Campaign:
             return
         self._certified = held
         self._write_facts(procedure)
-        left = int(procedure.candidates.sum())
-        self._ledger.certified(held, procedure.rounds, float(evidence.tally.seconds.sum()), now, left)
+        left, spent = int(procedure.candidates.sum()), float(evidence.tally.seconds.sum())
+        self._ledger.certified(held, procedure.rounds, spent, self._clock + now, left)
         reached("certified")
 
     def _write_candidates(self, procedure: Procedure, evidence: Evidence) -> None:
@@ -319,11 +330,12 @@ class _Campaign:
             outcome = replace(outcome, stopped="cluster")
         self._write_certificate(procedure, evidence, outcome.wall_seconds)
         self._write_candidates(procedure, evidence)
-        self._ledger.noted("stopped", because=outcome.stopped)
+        clock = self._clock + outcome.wall_seconds
+        self._ledger.noted("stopped", because=outcome.stopped, wall_seconds=clock)
         self._ledger.flush()
         return CampaignResult(
             question=self._question,
-            outcome=replace(outcome, certificate=procedure.certificate()),
+            outcome=replace(outcome, certificate=procedure.certificate(), wall_seconds=clock),
             ledger=Path(self._ledger.path),
             head=self._ledger.head,
             census=self._census,

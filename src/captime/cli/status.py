@@ -70,7 +70,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "verdicts": verdicts,
         "orphans": orphans,
         "cpu_seconds": sum(seconds for _, seconds in counts.values()) + orphan_seconds,
-        "wall_seconds": None if newest is None else newest.wall_seconds,
+        "wall_seconds": None if newest is None else reader.clock(),
         "slots": _slots(reader, names, seats),
         "running_now": None if state in OVER else busy_words(seats, unseated),
         "in_flight": _in_flight(reader, names),

@@ -262,6 +262,16 @@ class LedgerReader(Closing):
         """What was noted after row `since`, oldest first."""
         return self._read(note_of, NOTE, "WHERE seq > ? ORDER BY seq", since)
 
+    def clock(self) -> float:
+        """Wall-clock seconds of all sittings together, by the newest certificate or the last end in good order.
+
+        What a sitting took after its last certificate is lost if it was cut off.
+        """
+        newest = self.last_certificate()
+        ends = [event.facts.get("wall_seconds") for event in self.events() if event.kind == "stopped"]
+        told = [float(end) for end in ends[-1:] if isinstance(end, int | float)]
+        return max([0.0 if newest is None else newest.wall_seconds, *told])
+
     def in_flight(self) -> list[tuple[RunRequest, int]]:
         """Attempts under way, oldest first, each with the moment it was written down, in nanoseconds since 1970."""
         with self.snapshot(), as_written(self.path):

@@ -143,7 +143,7 @@ class Certified:
         certificate: The statement.
         rounds: Decisions taken by then.
         cpu_seconds: CPU seconds spent by then.
-        wall_seconds: How long the campaign had taken by then.
+        wall_seconds: How long the campaign had taken by then, all sittings together.
         candidates: How many could still be the best.
         head: Hash of the row before: everything the statement rests on, in 64 hexadecimal digits.
         at_ns: When, in nanoseconds since 1970.

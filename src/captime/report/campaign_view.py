@@ -24,6 +24,7 @@ from rich.text import Text
 
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
+from captime.ledger import LedgerReader
 from captime.ledger.slots import Seated, read_slots
 from captime.live import Observer
 from captime.procedures.protocol import Procedure
@@ -55,6 +56,7 @@ class View:
         console: Where it is drawn; needed only on a terminal.
         seats: Tells what runs on which slot.
         gamma_goal: On a space, the gamma asked for; None for none.
+        clock: Wall-clock seconds that earlier sittings took.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class View:
         seats: Callable[[], Sequence[Seated]] = tuple,
         *,
         gamma_goal: float | None = None,
+        clock: float = 0.0,
     ) -> None:
+        self._clock = clock
         self._gamma_goal = gamma_goal
         self._seats = seats
         self._names = names
@@ -85,13 +89,13 @@ class View:
         if moment < self._next:
             return
         self._next = moment + 0.5 / _FRAMES_A_SECOND
-        self._began = moment - executor.now
+        self._began = moment - self._clock - executor.now
         self._look(procedure, evidence, executor)
 
     def _look(self, procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
         held, tally = procedure.certificate(), evidence.tally
         left = int(np.count_nonzero(procedure.candidates))
-        self._pace.note(executor.now, held.epsilon)
+        self._pace.note(self._clock + executor.now, held.epsilon)
         interval = f"[{held.utility_low:.3f}, {held.utility_high:.3f}]"
         rows = [
             ("epsilon", f"{held.epsilon:.4f}   {self._pace.words()}".rstrip()),
@@ -177,6 +181,14 @@ def _own_seats(ledger: Path) -> Sequence[Seated]:
     return found.seats if found.pid == os.getpid() else ()
 
 
+def _clock_on_record(ledger: Path | None) -> float:
+    """What earlier sittings took: CPU time, runs and epsilon go on from there, and so does the clock."""
+    if ledger is None or not ledger.exists():
+        return 0.0
+    with LedgerReader(ledger) as reader:
+        return reader.clock()
+
+
 @contextmanager
 def campaign_view(
     names: Sequence[str],
@@ -200,14 +212,15 @@ def campaign_view(
     if quiet:
         yield None
         return
+    clock = _clock_on_record(ledger)
     console = Console(stderr=True)
     if console.is_terminal:
         seats = tuple if ledger is None else partial(_own_seats, ledger)
-        view = View(names, goal, title, console, seats, gamma_goal=gamma_goal)
+        view = View(names, goal, title, console, seats, gamma_goal=gamma_goal, clock=clock)
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return
-    yield plain_lines(View(names, goal, title, gamma_goal=gamma_goal), sys.stderr)
+    yield plain_lines(View(names, goal, title, gamma_goal=gamma_goal, clock=clock), sys.stderr)
 
 
 def plain_lines(view: View, out: TextIO) -> Observer:

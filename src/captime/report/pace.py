@@ -23,7 +23,12 @@ class Pace:
         self._now = 0.0
 
     def note(self, now: float, epsilon: float) -> None:
-        """At that moment this was certified; only progress is remembered, and the newest moment."""
+        """At that moment this was certified; only progress is remembered, and the newest moment.
+
+        Epsilon rises when another configuration takes the lead: how fast it fell for the former one tells nothing then.
+        """
+        if self._noted and epsilon > self._noted[-1][1]:
+            self._noted.clear()
         if not self._noted or epsilon < self._noted[-1][1]:
             self._noted.append((now, epsilon))
         self._now = now

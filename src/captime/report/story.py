@@ -64,7 +64,7 @@ class Story:
         flags: How many runs carry each warning.
         failures: The last runs that failed, newest first.
         rounds: Decisions taken.
-        wall_seconds: How long it took.
+        wall_seconds: How long it took, all sittings together.
         head: Hash of the last row.
         running: Whether somebody is still writing to it, as far as one can tell.
         orphans: Outcomes that do not count.
@@ -153,7 +153,7 @@ def read_story(path: str | PathLike[str]) -> Story:
             flags=reader.flags(),
             failures=reader.newest(_FAILURES_SHOWN, Status.FAILED),
             rounds=0 if last is None else last.rounds,
-            wall_seconds=0.0 if last is None else last.wall_seconds,
+            wall_seconds=reader.clock(),
             head=reader.head,
             running=reader.in_use,
             orphans=int(outcomes["orphan"].sum()),
