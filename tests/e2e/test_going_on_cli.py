@@ -135,17 +135,22 @@ def test_lessons_from_an_earlier_ledger_are_said_in_words(searched: Scripted, tm
     """The certificate, its JSON and the report say so; another target teaches nothing; a list cannot be taught."""
     new = campaign_with(tmp_path / "new", _SPACE.replace("FAVOURITES", "[]"), seed=5)
     found = told(new, "--gamma", "0.6", "--learn-from", str(searched.ledger))
-    assert any("had learnt from" in line and "scenario.ledger" in line for line in found["assumptions"])
+    assert any("could learn from up to" in line and "scenario.ledger" in line for line in found["assumptions"])
     with LedgerReader(new.ledger) as reader:
         facts = next(note.facts for note in reader.events() if note.kind == "learned")
     # The same files: everything is held back until the stream has passed it.
     assert facts["held_back"] == facts["runs"]
     again = told(new, "--gamma", "0.6")
-    assert any("had learnt from" in line for line in again["assumptions"])
+    assert any("could learn from up to" in line for line in again["assumptions"])
     page = tmp_path / "page.html"
     captime("report", str(new.ledger), "--out", str(page))
-    assert "had learnt from" in page.read_text(encoding="utf-8")
-    assert captime("verify", str(new.ledger)).returncode == 0
+    assert "could learn from up to" in page.read_text(encoding="utf-8")
+    for command in ("verify", "status"):
+        said = captime(command, str(new.ledger))
+        assert said.returncode == 0, said.stdout + said.stderr
+        assert "could learn from up to" in " ".join(said.stdout.split())
+        assert "scenario.ledger" in json.loads(captime(command, str(new.ledger), "--json").stdout)["learned"]
+    assert json.loads(captime("status", str(searched.ledger), "--json").stdout)["learned"] is None
     text = new.scenario.read_text(encoding="utf-8")
     other = new.scenario.with_name("other.toml")
     other.write_text(text.replace("[target]", "[target]\nwall_factor = 7.0"), encoding="utf-8")

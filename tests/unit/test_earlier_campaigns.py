@@ -200,6 +200,7 @@ def test_words_about_earlier_campaigns() -> None:
     facts = {"campaign": "x", "runs": 1200, "ledger": "old.ledger", "head": "h"}
     notes = [Noted(1, "learned", facts), Noted(2, "learned", {**facts, "campaign": "y", "ledger": "older.ledger"})]
     assert "1,200 runs of 1 earlier campaign (old.ledger)" in learned_words(notes[:1])
+    assert "only once the stream had passed its instance" in learned_words(notes[:1])
     assert "2,400 runs of 2 earlier campaigns (old.ledger, older.ledger)" in learned_words(notes)
 
 

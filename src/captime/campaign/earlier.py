@@ -271,9 +271,10 @@ def learned_words(notes: Iterable[Noted]) -> str:
     runs = sum(int(str(each["runs"])) for each in facts.values())
     names = sorted({str(each["ledger"]) for each in facts.values()})
     return (
-        f"The model that proposed configurations had learnt from {runs:,} runs of {len(facts)} earlier "
-        f"campaign{'s' if len(facts) > 1 else ''} ({', '.join(names)}). Nothing else has: those runs are no evidence, "
-        "and no proposal was judged on an instance that it could know from them."
+        f"The model that proposed configurations could learn from up to {runs:,} runs of {len(facts)} earlier "
+        f"campaign{'s' if len(facts) > 1 else ''} ({', '.join(names)}), from each only once the stream had passed its "
+        "instance, if it brings it at all. Nothing else learnt: those runs are no evidence, and no proposal was judged "
+        "on an instance that it could know from them."
     )
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from captime.campaign.earlier import learned_words
 from captime.campaign.goals import Goal, change_of, goal_of
 from captime.cli.recorded import account_of_ledger
 from captime.ledger import Certified, LedgerReader
@@ -63,6 +64,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "gamma_goal": _gamma_goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
         "pace": _pace(reader),
+        "learned": learned_words(reader.events()) or None,
         "n_configs": len(names),
         "candidates_left": None if newest is None else newest.candidates,
         "runs": sum(statuses.values()),
@@ -201,6 +203,7 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
         f"{count:,} {name}" for name, count in sorted(found["verdicts"].items(), key=lambda each: -each[1])
     )
     lines += [
+        *([("lessons", found["learned"])] if found["learned"] else []),
         ("runs", f"{found['runs']:,}" + (f" ({told})" if told else "")),
         ("cost", cpu_time(found["cpu_seconds"])),
         *(_on_slots(found) if found["slots"] else _flying(found)),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from captime.campaign.earlier import learned_words
 from captime.cli.recorded import account_of_ledger
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
@@ -36,15 +37,14 @@ def verify_command(
         raise typer.Exit(_DAMAGED) from None
     with LedgerReader(ledger) as reader:
         if as_json:
-            names = [config.name for config in reader.configs]
-            typer.echo(json.dumps(_as_json(ledger, found, names), indent=2))
+            typer.echo(json.dumps(_as_json(ledger, found, reader), indent=2))
         else:
             _print(found, reader)
     raise typer.Exit(_NOT_VERIFIABLE if found.verdict == "not-verifiable" else 0)
 
 
-def _as_json(ledger: Path, found: Audit, names: list[str]) -> dict[str, object]:
-    certified = found.certified
+def _as_json(ledger: Path, found: Audit, reader: LedgerReader) -> dict[str, object]:
+    certified, names = found.certified, [config.name for config in reader.configs]
     return {
         "ledger": str(ledger),
         "verdict": found.verdict,
@@ -54,6 +54,7 @@ def _as_json(ledger: Path, found: Audit, names: list[str]) -> dict[str, object]:
         "head": found.head,
         "certificate": None if certified is None else certificate_json(certified.certificate, names),
         "certificate_row": None if certified is None else certified.sequence,
+        "learned": learned_words(reader.events()) or None,
     }
 
 
@@ -69,6 +70,9 @@ def _print(found: Audit, reader: LedgerReader) -> None:
     console.print(_VERDICTS[found.verdict].format(printable(found.why)), style="bold", soft_wrap=True)
     if found.certified is not None:
         console.print(statement(account_of_ledger(reader, found.certified)), soft_wrap=True)
+    learned = learned_words(reader.events())
+    if learned:
+        console.print(printable(learned), soft_wrap=True)
     console.print("What was checked:", style="dim")
     for each in found.account:
         console.print(f"  - {printable(each)}", soft_wrap=True)

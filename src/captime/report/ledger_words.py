@@ -94,7 +94,8 @@ def assumptions(story: Story) -> list[Assumption]:
     said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
     learned = learned_words(story.notes)
     if learned:
-        said.append(Assumption(learned, "checked"))
+        # Places of instances are worked out when the model is told, and nobody works them out again.
+        said.append(Assumption(learned, "assumed"))
     conflicts = sum(note.kind == "conflict" for note in story.notes)
     if conflicts:
         said.append(Assumption(f"{conflicts} times two configurations contradicted each other's answers.", "doubtful"))
