@@ -146,9 +146,9 @@ def test_lessons_from_an_earlier_ledger_are_said_in_words(searched: Scripted, tm
     captime("report", str(new.ledger), "--out", str(page))
     assert "could learn from up to" in page.read_text(encoding="utf-8")
     for command in ("verify", "status"):
-        said = captime(command, str(new.ledger))
-        assert said.returncode == 0, said.stdout + said.stderr
-        assert "could learn from up to" in " ".join(said.stdout.split())
+        printed = captime(command, str(new.ledger))
+        assert printed.returncode == 0, printed.stdout + printed.stderr
+        assert "could learn from up to" in " ".join(printed.stdout.split())
         assert "scenario.ledger" in json.loads(captime(command, str(new.ledger), "--json").stdout)["learned"]
     assert json.loads(captime("status", str(searched.ledger), "--json").stdout)["learned"] is None
     text = new.scenario.read_text(encoding="utf-8")

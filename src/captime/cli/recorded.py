@@ -5,7 +5,7 @@ from typing import Literal, overload
 
 from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
-from captime.report.account import Account
+from captime.report.account import Account, draws_among
 from captime.report.words import cpu_time
 
 
@@ -17,12 +17,12 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         certified: One of its certificates.
         stopped: Why the campaign ended, or that it goes on; in words.
     """
-    scenario = reader.scenario
+    scenario, configs = reader.scenario, reader.configs
     options = scenario.get("options")
     runs = sum(count for count, _ in reader.counts().values())
     return Account(
         certificate=certified.certificate,
-        names=[config.name for config in reader.configs],
+        names=[config.name for config in configs],
         utility=str(scenario.get("utility", "a utility that is not on record")),
         procedure=str(scenario.get("procedure", "a procedure that is not on record")),
         options=options if isinstance(options, dict) else {},
@@ -33,6 +33,8 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         left=certified.candidates,
         stopped=stopped,
         rests_on=(),
+        pool=len(configs),
+        draws=draws_among([config.origin for config in configs], certified.certificate.n_configs),
     )
 
 

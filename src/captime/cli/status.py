@@ -21,7 +21,7 @@ from captime.report.ledger_words import OVER, liveness
 from captime.report.machine import certificate_json
 from captime.report.pace import Pace
 from captime.report.slot_words import age_words, busy_words, slot_names
-from captime.report.words import cpu_time, printable, rounded_down, rounded_up, statement
+from captime.report.words import cpu_time, gamma_words, printable, rounded_down, rounded_up, statement
 from captime.runs import RunRequest, Status, Verdict
 from captime.utilities.durations import duration_text
 
@@ -195,9 +195,9 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
         held = newest.certificate
         lines += [
             ("epsilon", " ".join(filter(None, (rounded_up(held.epsilon), _of_goal(found["goal"]), found["pace"])))),
-            *([] if held.gamma is None else [("gamma", f"{rounded_up(held.gamma)} {_of_goal(found['gamma_goal'])}")]),
+            *([] if held.gamma is None else [("gamma", f"{gamma_words(held)} {_of_goal(found['gamma_goal'])}")]),
             ("expected utility", f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)}"),
-            ("candidates left", f"{newest.candidates:,} of {held.n_configs:,}"),
+            ("candidates left", f"{newest.candidates:,} of {max(found['n_configs'], held.n_configs):,}"),
         ]
     told = ", ".join(
         f"{count:,} {name}" for name, count in sorted(found["verdicts"].items(), key=lambda each: -each[1])

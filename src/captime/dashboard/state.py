@@ -14,7 +14,7 @@ from captime.report.story import Progress, Story, in_race, progress_of
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.intervals import intervals_view
 from captime.report.views.view import View
-from captime.report.words import cpu_time, rounded_down, rounded_up, statement
+from captime.report.words import cpu_time, gamma_words, rounded_down, rounded_up, statement
 from captime.runs import RunOutcome
 from captime.utilities.durations import duration_text
 
@@ -61,6 +61,7 @@ def _story(window: Window, names: list[str]) -> Story:
         path=window.path,
         names=names,
         settings=[config.parameters for config in window.configs],
+        origins=[config.origin for config in window.configs],
         progress=progress,
         certificate=None if held is None else held.certificate,
         runs=window.runs,
@@ -87,14 +88,14 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
         asked = f", goal {goal:g}" if goal > 0.0 else ""
         tiles.append((f"epsilon{asked}", rounded_up(certificate.epsilon)))
         if certificate.gamma is not None:
-            tiles.append(("gamma", rounded_up(certificate.gamma, 3)))
+            tiles.append(("gamma", gamma_words(certificate, 3)))
         tiles.append(
             (
                 "expected utility",
                 f"{rounded_down(certificate.utility_low, 3)} to {rounded_up(certificate.utility_high, 3)}",
             )
         )
-        tiles.append(("candidates left", f"{held.candidates:,} of {certificate.n_configs:,}"))
+        tiles.append(("candidates left", f"{held.candidates:,} of {max(len(window.configs), certificate.n_configs):,}"))
     tiles += [("runs", f"{runs:,}"), ("CPU time", cpu_time(cost).removesuffix(" of CPU time"))]
     left = _pace(window, goal)
     return [*tiles, ("time left", left)] if left else tiles

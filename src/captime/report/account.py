@@ -25,6 +25,8 @@ class Account:
         rests_on: What the certificate assumes, in words a user can check.
         first_lines: Labelled lines that come before all others, because they change how the rest is to be read.
         more: Further labelled lines.
+        pool: How many configurations there are by now, if there may be more than the certificate speaks of.
+        draws: On a space, how many of those that the certificate speaks of were drawn at random; None if nobody says.
     """
 
     certificate: Certificate
@@ -41,3 +43,15 @@ class Account:
     rests_on: Sequence[str]
     first_lines: Sequence[tuple[str, str]] = ()
     more: Sequence[tuple[str, str]] = ()
+    pool: int = 0
+    draws: int | None = None
+
+    @property
+    def left_of(self) -> int:
+        """Of how many the candidates are left: everybody, also those who came after the certificate's last one."""
+        return max(self.pool, self.certificate.n_configs)
+
+
+def draws_among(origins: Sequence[str], n_configs: int) -> int | None:
+    """How many of the first so many were drawn at random; None for a list, where origins do not say it."""
+    return sum(origin == "random" for origin in origins[:n_configs]) if "random" in origins else None

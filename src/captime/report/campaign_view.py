@@ -30,7 +30,7 @@ from captime.live import Observer
 from captime.procedures.protocol import Procedure
 from captime.report.pace import Pace
 from captime.report.slot_words import age_words, busy_words, slot_names
-from captime.report.words import cpu_time, printable
+from captime.report.words import cpu_time, gamma_words, printable, rounded_down, rounded_up
 from captime.utilities.durations import duration_text
 
 _FRAMES_A_SECOND = 4
@@ -96,17 +96,17 @@ class View:
         held, tally = procedure.certificate(), evidence.tally
         left = int(np.count_nonzero(procedure.candidates))
         self._pace.note(self._clock + executor.now, held.epsilon)
-        interval = f"[{held.utility_low:.3f}, {held.utility_high:.3f}]"
+        interval = f"[{rounded_down(held.utility_low, 3)}, {rounded_up(held.utility_high, 3)}]"
         rows = [
-            ("epsilon", f"{held.epsilon:.4f}   {self._pace.words()}".rstrip()),
+            ("epsilon", f"{rounded_up(held.epsilon)}   {self._pace.words()}".rstrip()),
             ("best so far", f"{self._name(held.config)}   utility in {interval}"),
-            ("candidates", f"{left:,} of {held.n_configs:,}"),
+            ("candidates", f"{left:,} of {max(len(procedure.candidates), held.n_configs):,}"),
             ("runs", f"{int(tally.runs.sum()):,}   {cpu_time(float(tally.seconds.sum()))}"),
         ]
         self._under_way = self._running(executor)
         if held.gamma is not None:
             goal = f"   (goal {self._gamma_goal:g})" if self._gamma_goal else ""
-            rows.insert(1, ("gamma", f"{held.gamma:.3f}{goal}"))
+            rows.insert(1, ("gamma", f"{gamma_words(held, 3)}{goal}"))
         self._rows = rows
 
     def _name(self, config: int) -> str:

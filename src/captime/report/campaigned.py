@@ -5,7 +5,7 @@ import math
 from captime.arrays import FloatArray
 from captime.campaign.result import CampaignResult
 from captime.ledger import LedgerReader
-from captime.report.account import Account
+from captime.report.account import Account, draws_among
 from captime.report.known_runs import known_runs
 from captime.report.machine import certificate_json
 from captime.report.numbers.trend import Trend, trend_of
@@ -63,6 +63,8 @@ def account_of_campaign(result: CampaignResult) -> Account:
         stopped=STOPPED[outcome.stopped],
         rests_on=assumptions(result),
         first_lines=[("warning", warning) for warning in warnings_of(result)],
+        pool=len(result.question.names),
+        draws=draws_among([config.origin for config in result.question.configs], result.certificate.n_configs),
         more=[("runs", verdicts(result)), ("ledger", f"{result.ledger} (head {result.head[:12]})")],
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from captime.campaign.census import disturbing
 from captime.campaign.earlier import learned_words
 from captime.ledger.ownership import Owner, boot_id
-from captime.report.account import Account
+from captime.report.account import Account, draws_among
 from captime.report.campaigned import FLAGS, STOPPED
 from captime.report.known_runs import KINDS, OPEN, verdict_words
 from captime.report.numbers.trend import trend_of
@@ -57,6 +57,8 @@ def account_of_story(story: Story) -> Account | None:
         left=int(story.progress.candidates[-1]) if len(story.progress.candidates) else held.n_configs,
         stopped=stopped_words(story),
         rests_on=[assumption.words for assumption in assumptions(story)],
+        pool=len(story.names),
+        draws=draws_among(story.origins, held.n_configs),
     )
 
 

@@ -3,6 +3,8 @@
 import json
 import math
 
+import numpy as np
+
 from captime.procedures.baselines import BASELINES
 from captime.report.account import Account
 from captime.report.words import cpu_time, rounded_up
@@ -53,6 +55,8 @@ def account_of_simulation(result: Simulation) -> Account:
         stopped=_STOPPED[outcome.stopped],
         rests_on=assumptions(result),
         more=more,
+        # Whoever is in a pool has been run.
+        pool=int(np.count_nonzero(outcome.runs)),
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from captime.certificate import Certificate
 from captime.report.account import Account
 from captime.utilities.durations import duration_text
 
@@ -42,17 +43,37 @@ def statement(account: Account) -> str:
     whom = f"the best of these {held.n_configs} configurations"
     if held.gamma == 0.0:
         whom = "the best there can be, in this space or any other"
-    elif held.gamma is not None:
-        whom = (
-            f"the best of the space these {held.n_configs} configurations were drawn from, its luckiest "
-            f"{rounded_up(100 * held.gamma, 1)} % left out"
-        )
     near = f"is within {rounded_up(held.epsilon)} of {whom}" if held.epsilon > 0 else f"is {whom}"
+    if held.gamma:
+        near = _near_in_space(account, held.gamma)
     if held.delta == 0:
         return f"On this table, where nothing is left to chance, {name} {near}."
     return (
         f"With probability at least {rounded_down(100 * (1 - held.delta), 2).rstrip('0').rstrip('.')} %, {name} {near}."
     )
+
+
+def _near_in_space(account: Account, gamma: float) -> str:
+    """Both halves of the claim (docs/pools.md): about the space, which draws speak for, and about each one tried."""
+    held = account.certificate
+    space = f"the best of the space, its luckiest {rounded_up(100 * gamma, 1)} % left out"
+    first = "first " if account.left_of > held.n_configs else ""
+    draws = "" if account.draws is None else f" ({account.draws} of them random draws)"
+    tried = f"each of the {first}{held.n_configs} configurations tried{draws}"
+    if held.epsilon > 0:
+        return f"is within {rounded_up(held.epsilon)} of {space}, and of {tried}"
+    return f"is as good as {space}, and as {tried}"
+
+
+def gamma_words(held: Certificate, digits: int = 4) -> str:
+    """The gamma of a certificate; a dash while nothing is claimed, because then it says nothing either.
+
+    Gamma 0 is the statement about anyone, in this space or any other: it rests on the leader's own bound, not on draws,
+    and is given up for one about the pool that says more.
+    """
+    if held.gamma is None or held.epsilon >= 1.0:
+        return "–"
+    return "0 (about anyone)" if held.gamma == 0.0 else rounded_up(held.gamma, digits)
 
 
 def lines(account: Account) -> list[tuple[str, str]]:
@@ -63,7 +84,7 @@ def lines(account: Account) -> list[tuple[str, str]]:
         *account.first_lines,
         ("expected utility", interval),
         ("cost", account.cost),
-        ("candidates left", f"{account.left:,} of {held.n_configs:,}"),
+        ("candidates left", f"{account.left:,} of {account.left_of:,}"),
     ]
     if held.challenger is not None and held.epsilon > 0:
         found.append(("held up by", printable(account.names[held.challenger])))

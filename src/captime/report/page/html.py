@@ -18,7 +18,7 @@ from captime.report.ledger_words import account_of_story, assumptions, decisions
 from captime.report.numbers.parameters import value_text
 from captime.report.story import Story
 from captime.report.views.view import Cell, Table, Versus, View
-from captime.report.words import lines, rounded_down, rounded_up, statement
+from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement
 
 _ROWS_SHOWN = 400
 # Charts up to this width fit any window; of wider ones there is a narrow copy, in pixels.
@@ -83,9 +83,9 @@ def _certificate(story: Story) -> Node:
         element(
             "dl",
             *(_tile("epsilon", rounded_up(held.epsilon, 3)), _tile("probability", f"{100 * (1 - held.delta):g} %")),
-            *([] if held.gamma is None else [_tile("gamma", rounded_up(held.gamma, 3))]),
+            *([] if held.gamma is None else [_tile("gamma", gamma_words(held, 3))]),
             _tile("expected utility", f"{rounded_down(held.utility_low, 3)} to {rounded_up(held.utility_high, 3)}"),
-            _tile("candidates left", f"{account.left:,} of {held.n_configs:,}"),
+            _tile("candidates left", f"{account.left:,} of {account.left_of:,}"),
             _tile("CPU time", account.cost.split(",")[0].removesuffix(" of CPU time")),
             class_="tiles",
         )

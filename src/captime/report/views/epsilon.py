@@ -14,7 +14,12 @@ from captime.utilities.durations import duration_text
 
 _CAPTION = (
     "Every point of the staircase is a certificate that was valid at that moment: with probability at least 1 - delta "
-    "none of them was ever wrong. Small marks: configurations that left the race just then."
+    "none of them was ever wrong. Where it rises, another configuration took the lead, of which less is known yet, or "
+    "somebody was added; what was certified before stays true. Small marks: configurations that left the race then."
+)
+_GAMMA = (
+    " Gamma is the share of luckiest configurations left out; at 0 the certificate is about anyone, in this space or "
+    "any other, and rests on the leader's own bound alone."
 )
 _MOST_MARKS = 150
 
@@ -47,7 +52,7 @@ def epsilon_view(stories: Sequence[Story]) -> View | None:
             for seconds, epsilon, gamma, config, candidates in zip(
                 steps.seconds.tolist(),
                 steps.epsilon.tolist(),
-                steps.gamma.tolist(),
+                _gamma(steps).tolist(),
                 steps.config.tolist(),
                 steps.candidates.tolist(),
                 strict=True,
@@ -55,7 +60,9 @@ def epsilon_view(stories: Sequence[Story]) -> View | None:
         ],
     )
     numbers = {"campaigns": [{"name": story.label, **_dictionary(steps)} for story, steps in told]}
-    return View("epsilon", "How sure, when?", _CAPTION, [chart], table, numbers=numbers)
+    on_space = len(told) == 1 and bool(np.isfinite(_gamma(steps)).any())
+    caption = _CAPTION + _GAMMA if on_space else _CAPTION
+    return View("epsilon", "How sure, when?", caption, [chart], table, numbers=numbers)
 
 
 def _dictionary(steps: Progress) -> dict[str, object]:
@@ -84,8 +91,8 @@ def _staircase(story: Story, steps: Progress, color: str, *, several: bool) -> l
         )
     ]
     marks: list[Mark] = [Line(seconds, steps.epsilon, color, label, step=True, tips=tips)]
-    if np.isfinite(steps.gamma).any() and not several:
-        marks.append(Line(seconds, steps.gamma, "c1", "gamma", step=True, dashed=True))
+    if np.isfinite(_gamma(steps)).any() and not several:
+        marks.append(Line(seconds, _gamma(steps), "c1", "gamma", step=True, dashed=True))
     if steps.out:
         # Many marks are thinned; the table of configurations has every one.
         shown = list(steps.out)[:: -(-len(steps.out) // _MOST_MARKS)]
@@ -94,6 +101,11 @@ def _staircase(story: Story, steps: Progress, color: str, *, several: bool) -> l
         height = epsilon_at(steps, np.array([moment for moment, _ in shown]))
         marks.append(Points(at, height, color, "" if several else "left the race", "up", 3.2, words))
     return marks
+
+
+def _gamma(steps: Progress) -> FloatArray:
+    """Not a number where epsilon is 1 too: where nothing is claimed, gamma says nothing."""
+    return np.where(steps.epsilon < 1.0, steps.gamma, np.nan)
 
 
 def _some(story: Story, who: tuple[int, ...]) -> str:

@@ -1,0 +1,115 @@
+"""Certificates in words: both halves of the claim on a space, nothing that sounds stronger than it is."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from campaign_stand_ins import folder, ledger_in
+from captime.certificate import Certificate
+from captime.cli import app
+from captime.cli.recorded import account_of_ledger
+from captime.dashboard.state import state_of
+from captime.dashboard.window import Window
+from captime.ledger import LedgerReader
+from captime.report.account import Account, draws_among
+from captime.report.campaigned import account_of_campaign
+from captime.report.ledger_words import account_of_story
+from captime.report.story import Progress, Story, read_story
+from captime.report.views.epsilon import epsilon_view
+from captime.report.words import gamma_words, lines, statement
+from space_campaigns import on_space, search
+
+__all__ = ["folder"]
+
+HELD = Certificate(1, 0.1, 0.1, 17, 0.4, 0.6, gamma=0.1, mode="selection")
+
+
+def account(held: Certificate, **more: object) -> Account:
+    """Something to make words of."""
+    plain = Account(held, [f"c{each}" for each in range(40)], "u", "pool", {}, "mixture", 3, 9, "1 s", 30, "it was", ())
+    return replace(plain, **more)  # type: ignore[arg-type] # whatever a test wants to say
+
+
+def test_on_a_space_both_halves_of_the_claim_are_said() -> None:
+    """About the space, for which random draws speak, and about each one tried, whoever proposed it."""
+    said = statement(account(HELD, pool=17, draws=9))
+    assert said == (
+        "With probability at least 90 %, c1 is within 0.1000 of the best of the space, its luckiest 10.0 % left out, "
+        "and of each of the 17 configurations tried (9 of them random draws)."
+    )
+    assert "each of the first 17 configurations tried" in statement(account(HELD, pool=18, draws=9))
+    assert "tried." in statement(account(HELD, pool=17))
+    even = statement(account(replace(HELD, epsilon=0.0), pool=17, draws=9))
+    assert "c1 is as good as the best of the space" in even
+    assert "and as each of the 17" in even
+    assert "the best there can be" in statement(account(replace(HELD, gamma=0.0), draws=9))
+    assert "the best of these 17" in statement(account(replace(HELD, gamma=None)))
+
+
+def test_random_draws_are_counted_among_those_spoken_of() -> None:
+    """The default, favourites and proposals are none; a list does not say who is one."""
+    origins = ["default", "favourite", "random", "model", "random", "random"]
+    assert draws_among(origins, 5) == 2
+    assert draws_among(["listed", "listed"], 2) is None
+
+
+def test_candidates_are_left_of_everybody() -> None:
+    """Also of those who came after the first N that the certificate speaks of."""
+    assert dict(lines(account(HELD, pool=33)))["candidates left"] == "30 of 33"
+    assert dict(lines(account(replace(HELD, n_configs=40))))["candidates left"] == "30 of 40"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "gamma", "words"),
+    [(1.0, 0.0, "–"), (1.0, 1.0, "–"), (0.4, 0.0, "0 (about anyone)"), (0.4, 0.20004, "0.201"), (0.4, None, "–")],
+)
+def test_gamma_is_a_dash_while_nothing_is_claimed(epsilon: float, gamma: float | None, words: str) -> None:
+    """At epsilon 1 a gamma says nothing; 0 is a statement of another kind; and it is rounded up."""
+    assert gamma_words(replace(HELD, epsilon=epsilon, gamma=gamma), 3) == words
+
+
+def test_the_sentence_is_the_same_wherever_it_is_printed(folder: Path) -> None:
+    """By the campaign, from its ledger, in the report and on the dashboard; and no more are left than there are."""
+    path = ledger_in(folder)
+    told = account_of_campaign(search(on_space(1), path))
+    with LedgerReader(path) as reader:
+        newest = reader.last_certificate()
+        assert newest is not None
+        of_ledger = account_of_ledger(reader, newest)
+        n_configs = len(reader.configs)
+    of_story = account_of_story(read_story(path))
+    assert of_story is not None
+    shown = statement(told)
+    assert "random draws)" in shown
+    assert shown == statement(of_ledger) == statement(of_story)
+    assert told.left_of == of_ledger.left_of == of_story.left_of == n_configs
+    window = Window(path)
+    while window.refresh():
+        pass
+    state = state_of(window, 800.0)
+    window.close()
+    assert state["statement"] == shown
+    status = CliRunner().invoke(app, ["status", str(path)])
+    assert shown in status.stdout
+    left = next(line for line in status.stdout.splitlines() if line.startswith("candidates left"))
+    assert left.rstrip().endswith(f" of {n_configs}")
+
+
+def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) -> None:
+    """And its caption says why epsilon may rise, and what gamma 0 is."""
+    steps = np.array([1.0, 2.0, 3.0, 4.0])
+    epsilon, gamma = np.array([1.0, 0.6, 0.8, 0.3]), np.array([0.0, 0.0, 0.5, 0.5])
+    whole = np.zeros(4, dtype=np.int64)
+    story = Story(tmp_path / "a.ledger", ["a"], Progress(steps, epsilon, gamma, whole, whole), None)
+    view = epsilon_view([story])
+    assert view is not None
+    assert view.table is not None
+    assert [row[2] for row in view.table.rows] == [None, 0.0, 0.5, 0.5]
+    assert "another configuration took the lead" in view.caption
+    assert "about anyone" in view.caption
+    alone = epsilon_view([replace(story, progress=replace(story.progress, gamma=np.full(4, np.nan)))])
+    assert alone is not None
+    assert "about anyone" not in alone.caption
