@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from captime.bounds.dkw import uniform_dkw_radius, utility_bounds
 from captime.evidence import Evidence
 from captime.ledger import LedgerReader
 from captime.live import walk_again
+from captime.report.charts.chart import Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
 from captime.report.numbers.certified import certified, epsilon_at, thinned
 from captime.report.numbers.distributions import band, distributions, product_limit
@@ -20,6 +22,7 @@ from captime.report.numbers.parameters import INACTIVE, columns, effects
 from captime.report.numbers.spending import captimes, spending
 from captime.report.numbers.whatif import FIRST, LAST, dominance, expected, what_if
 from captime.report.story import Story, read_story
+from captime.report.views.dominance import dominance_view
 from captime.report.views.duel import duel_view
 from captime.utilities import parse_utility
 from report_ledgers import UTILITY, hand_written, raced_ledger, raced_question, shared_memory
@@ -323,6 +326,32 @@ def test_a_duel_is_the_same_seen_from_the_other_side(story: Story) -> None:
     assert (one.lower, one.upper) == pytest.approx((-other.upper, -other.lower))
     assert one.estimate == pytest.approx(-other.estimate)
     assert one.lower <= one.estimate <= one.upper
+
+
+def test_runs_that_took_no_time_do_not_stretch_the_axes(story: Story) -> None:
+    """Stopped before they began: they stand at the edge of what the others span, and the page is told the truth."""
+    assert story.runs is not None
+    runs = story.runs
+    seconds = runs.seconds.copy()
+    seconds[np.flatnonzero(runs.config == story.leader)[::5]] = 0.0
+    made = duel_view(replace(story, runs=replace(runs, seconds=seconds)))
+    assert made is not None
+    assert made.versus is not None
+    shortest = seconds[seconds > 0.0].min()
+    for chart in [*made.charts, made.versus.chart]:
+        assert chart.y.low >= shortest / 2.0
+        points = [mark for mark in chart.marks if isinstance(mark, Points)]
+        assert all((mark.y >= chart.y.low).all() and (mark.x >= chart.x.low).all() for mark in points)
+    assert 10.0 ** json.loads(json.dumps(made.versus.data))["ends"][0] >= shortest / 2.0
+
+
+def test_dominance_is_about_the_recommended_one_or_nobody(story: Story) -> None:
+    """With few runs of the leader there is no estimate of it, and whoever comes next does not take its place."""
+    assert dominance_view(story) is not None
+    assert story.runs is not None
+    own = np.flatnonzero(story.runs.config == story.leader)
+    few = np.delete(np.arange(len(story.runs)), own[20:])
+    assert dominance_view(replace(story, runs=story.runs.where(few))) is None
 
 
 def test_any_two_on_the_page_are_the_ledgers_runs(story: Story) -> None:

@@ -47,6 +47,7 @@
   };
   const MOST_MARKS = 1500, ANSWERED = "0", CUT = "1", FAILED = "2";
   function duration(seconds) {
+    if (!seconds) return "0 s";
     const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"]];
     for (const unit of units) if (seconds >= unit[0] * 0.9995) return Number((seconds / unit[0]).toPrecision(3)) + " " + unit[1];
     return Number((seconds / 1e-6).toPrecision(3)) + " µs";
@@ -61,7 +62,7 @@
     const data = JSON.parse(holder.dataset.versus), known = data.runs.map(unpacked);
     const section = holder.closest("section"), selects = section.querySelectorAll("select.versus");
     const before = [selects[0].value, selects[1].value];
-    const scale = function (seconds, from, to) { return from + (to - from) * (Math.log10(seconds) - data.ends[0]) / (data.ends[1] - data.ends[0]); };
+    const scale = function (seconds, from, to) { return from + (to - from) * (Math.max(Math.log10(seconds), data.ends[0]) - data.ends[0]) / (data.ends[1] - data.ends[0]); };
     const group = function (kinds) {
       if (kinds.includes(FAILED)) return 2;
       if (kinds === ANSWERED + ANSWERED) return 0;

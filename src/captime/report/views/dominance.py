@@ -13,12 +13,17 @@ _COMPARED = 12
 
 
 def dominance_view(story: Story) -> View | None:
-    """Losses over all utilities there are, pair by pair."""
+    """Losses over all utilities there are, pair by pair; None if too little is known of the recommended one.
+
+    A figure about whoever comes next would look as if it were about the recommended one.
+    """
     answers = what_if(story)
     if answers is None or len(story.names) < 2:
         return None
     known = answers.distributions
     ranked = [config for config in story.ranking().tolist() if not np.isnan(known.estimate[config]).all()]
+    if story.leader not in ranked:
+        return None
     found = dominance(known, ranked[:_COMPARED])
     if len(found.config) < 2:
         return None

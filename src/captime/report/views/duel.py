@@ -58,8 +58,9 @@ def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> V
     ]
     caption = (
         "Every mark is an instance that both were run on, with the time each took; below the diagonal the vertical one "
-        "was faster. Open marks: cut at the captime, so the true time is longer; crosses: failed. The interval is for "
-        "the difference of expected utilities, from scores on the same instances; it holds for all pairs of "
+        "was faster. Open marks: cut at the captime, so the true time is longer, or stopped early (at "
+        "the edge if it took no time); crosses: failed. The interval is for the difference of expected utilities, from "
+        "scores on the same instances; it holds for all pairs of "
         f"configurations at once, at all times, with probability at least {100 * (1 - story.delta):g} %."
     )
     columns = ("configuration", "against", "common_instances", "difference", "lower", "upper")
@@ -114,7 +115,7 @@ def _runs_at(story: Story, config: int, position: IntArray) -> list[object]:
         return [[], [], ""]
     own = story.runs.of(config)
     _, here, at = np.intersect1d(own.position, position, assume_unique=True, return_indices=True)
-    seconds = [float(f"{each:.4g}") for each in np.maximum(own.seconds[here], _SHORTEST).tolist()]
+    seconds = [float(f"{each:.4g}") for each in own.seconds[here].tolist()]
     return [np.diff(at, prepend=0).tolist(), seconds, "".join(map(str, own.kind[here].tolist()))]
 
 
@@ -124,7 +125,8 @@ def _rounded(fought: Duel) -> tuple[float, float, float]:
 
 
 def _ends(seconds: FloatArray) -> tuple[float, float]:
-    positive = np.maximum(seconds, _SHORTEST)
+    """A run that was stopped before it began took no time: that is drawn at the edge, and must not move the edge."""
+    positive = seconds[seconds > _SHORTEST] if (seconds > _SHORTEST).any() else np.array([_SHORTEST])
     return float(positive.min()) / 1.3, float(positive.max()) * 1.3
 
 
@@ -135,7 +137,7 @@ def _every(fought: Duel, most: int) -> int:
 
 def _chart(story: Story, fought: Duel, ends: tuple[float, float], *, every_kind: bool = False) -> Chart:
     first, second = (printable(story.names[config]) for config in (fought.first, fought.second))
-    positive = np.maximum(fought.seconds, _SHORTEST)
+    positive = np.maximum(fought.seconds, ends[0])
     diagonal = np.array(ends)
     marks: list[Mark] = [Line(diagonal, diagonal, "faint", "", dashed=True, width=1.0)]
     if fought.lower > 0.0:
