@@ -7,16 +7,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from campaign_stand_ins import folder, ledger_in
+from campaign_stand_ins import Numbered, folder, ledger_in
+from captime.campaign.goals import Goal
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.cli.recorded import account_of_ledger
 from captime.dashboard.state import state_of
 from captime.dashboard.window import Window
-from captime.ledger import LedgerReader
+from captime.ledger import LedgerReader, Noted
 from captime.report.account import Account, draws_among
 from captime.report.campaigned import account_of_campaign
-from captime.report.ledger_words import account_of_story
+from captime.report.campaigned import assumptions as said_by_campaign
+from captime.report.ledger_words import account_of_story, assumptions, bound_on_record, note_words, stopped_words
+from captime.report.stopped import why_stopped
 from captime.report.story import Progress, Story, read_story
 from captime.report.views.epsilon import epsilon_view
 from captime.report.words import gamma_words, lines, statement
@@ -113,3 +116,93 @@ def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) ->
     alone = epsilon_view([replace(story, progress=replace(story.progress, gamma=np.full(4, np.nan)))])
     assert alone is not None
     assert "about anyone" not in alone.caption
+
+
+# ------------------------------------------------------------------ what happened, and why it ended
+
+
+def a_story(path: Path, *notes: Noted, **scenario: object) -> Story:
+    """A ledger's story with nothing but notes and what was asked."""
+    none, nobody = np.empty(0), np.empty(0, dtype=np.int64)
+    return Story(path, ["a"], Progress(none, none, none, nobody, nobody), None, notes=notes, scenario=scenario)
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        (Goal(0.1), "the epsilon asked for"),
+        (Goal(0.1, 0.2, "both"), "the epsilon and gamma asked for"),
+        (Goal(0.1, 0.2, "gamma"), "the gamma asked for"),
+        (Goal(0.1, 0.2, "epsilon"), "the epsilon asked for"),
+        (Goal(0.1, 0.0, "both"), "the epsilon asked for"),
+    ],
+)
+def test_the_goals_that_were_reached_are_named(tmp_path: Path, goal: Goal, words: str) -> None:
+    """Both where both were asked for, also from a ledger; other ends keep their words."""
+    assert words in why_stopped("epsilon", goal)
+    assert why_stopped("budget", goal) == "the CPU budget is spent"
+    notes = [Noted(1, "goal", goal.facts()), Noted(2, "stopped", {"because": "epsilon"})]
+    assert words in stopped_words(a_story(tmp_path, *notes))
+
+
+def test_notes_have_words_of_their_own() -> None:
+    """No lists and braces of Python."""
+    joined = note_words([], "configurations", {"earliest": 30, "list": [{"name": "mine", "settings": {"x": 1}}]})
+    assert joined == "mine joined, for positions from 30 on"
+    learned = {"runs": 146, "ledger": "old.ledger", "held_back": 20, "outside": [["a", "b"]]}
+    assert note_words([], "learned", learned) == "146 runs of old.ledger for the model, 20 of them held back at first"
+    assert note_words([], "instances", {"list": [["a", "#"]], "length": 9}) == "1 instance added, 9 in all"
+    assert note_words([], "stopped", {"because": "epsilon", "wall_seconds": 3.0}).endswith("goals, 3 s on the clock")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "bound"),
+    [
+        ({"procedure": "pool"}, "mixture"),
+        ({"procedure": "up"}, "hoeffding"),
+        ({"procedure": "up", "options": {"bound": "kl"}}, "kl"),
+        ({"procedure": "nobody"}, "as documented"),
+    ],
+)
+def test_the_bound_of_a_ledger_has_a_name(scenario: dict[str, object], bound: str) -> None:
+    """The one that `run` says."""
+    assert bound_on_record(scenario) == bound
+
+
+def test_lessons_are_not_called_checked(tmp_path: Path) -> None:
+    """What the model was told is not on record, so nobody can check it."""
+    facts = {"campaign": "x", "runs": 12, "ledger": "old.ledger", "head": "h"}
+    story = a_story(tmp_path, Noted(1, "learned", facts))
+    assert [each.standing for each in assumptions(story) if "could learn" in each.words] == ["assumed"]
+
+
+@pytest.mark.parametrize(
+    ("sampling", "words"),
+    [
+        ("given", "met in the order given, which has to be random"),
+        ("shuffle", "met in an order fixed beforehand"),
+        ("replace", "drawn with replacement"),
+    ],
+)
+def test_the_order_of_instances_is_told_as_it_was(tmp_path: Path, sampling: str, words: str) -> None:
+    """Nobody shuffled what was given."""
+    story = a_story(tmp_path, instances={"sampling": sampling, "list": [["a", "#"]]})
+    assert words in assumptions(story)[0].words
+
+
+class Given(Numbered):
+    """Instances as somebody listed them."""
+
+    def describe(self) -> dict[str, object]:
+        """How they are met."""
+        return {"sampling": "given"}
+
+
+def test_a_campaign_on_a_given_order_does_not_call_it_random(folder: Path) -> None:
+    """It has to be, and nobody here has made it so; and a single run that was given up is one run."""
+    result = search(replace(on_space(1, epsilon=0.6), stream=Given(3000)), ledger_in(folder))
+    result.census.verdicts["wall"] = 1
+    said = said_by_campaign(result)
+    assert "met in the order given, which has to be random" in said[0]
+    assert "seed" not in said[0]
+    assert any(each.startswith("1 run was given up") for each in said)

@@ -7,7 +7,7 @@ moment that is in the outcomes. A larger epsilon needs no telling: one simply st
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -75,6 +75,16 @@ def goal_of(procedure: str, options: Mapping[str, object], epsilon: float) -> Go
     usual = inspect.signature(PROCEDURES[procedure]).parameters
     gamma, stop = (options.get(name, usual[name].default) for name in GOAL_OPTIONS[procedure])
     return Goal(epsilon, float(str(gamma)), str(stop))
+
+
+def goal_on_record(scenario: Mapping[str, object], notes: Iterable[Noted]) -> Goal:
+    """What a ledger says was asked for last."""
+    asked = [change for note in notes if isinstance(change := change_of(note), Goal)]
+    if asked:
+        return asked[-1]
+    options, epsilon = scenario.get("options"), scenario.get("goal")
+    epsilon = float(epsilon) if isinstance(epsilon, int | float) else 0.0
+    return goal_of(str(scenario.get("procedure")), options if isinstance(options, dict) else {}, epsilon)
 
 
 def change_of(note: Noted) -> Change | None:

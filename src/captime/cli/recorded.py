@@ -6,6 +6,7 @@ from typing import Literal, overload
 from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
 from captime.report.account import Account, draws_among
+from captime.report.ledger_words import bound_on_record
 from captime.report.words import cpu_time
 
 
@@ -26,7 +27,7 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         utility=str(scenario.get("utility", "a utility that is not on record")),
         procedure=str(scenario.get("procedure", "a procedure that is not on record")),
         options=options if isinstance(options, dict) else {},
-        bound="as documented",
+        bound=bound_on_record(scenario),
         rounds=certified.rounds,
         runs=runs,
         cost=f"{cpu_time(certified.cpu_seconds)}, {runs:,} runs",

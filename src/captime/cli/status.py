@@ -13,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.campaign.earlier import learned_words
-from captime.campaign.goals import Goal, change_of, goal_of
+from captime.campaign.goals import goal_on_record
 from captime.cli.recorded import account_of_ledger
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.slots import Seated, under_way
-from captime.report.ledger_words import OVER, liveness
+from captime.report.ledger_words import OVER, liveness, note_words
 from captime.report.machine import certificate_json
 from captime.report.pace import Pace
 from captime.report.slot_words import age_words, busy_words, slot_names
@@ -77,7 +77,12 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "running_now": None if state in OVER else busy_words(seats, unseated),
         "in_flight": _in_flight(reader, names),
         "events": [
-            {"at": _moment(event.at_ns), "kind": event.kind, "facts": dict(event.facts)}
+            {
+                "at": _moment(event.at_ns),
+                "kind": event.kind,
+                "facts": dict(event.facts),
+                "words": note_words(names, event.kind, event.facts),
+            }
             for event in [event for event in reader.events() if event.kind not in _QUIET][-_EVENTS:]
         ],
         "rows": reader.last_sequence,
@@ -103,10 +108,7 @@ def _goal(reader: LedgerReader) -> float | None:
 
 def _gamma_goal(reader: LedgerReader) -> float | None:
     """On a space, the gamma that was asked for last."""
-    goals = [change for event in reader.events() if isinstance(change := change_of(event), Goal)]
-    options = reader.scenario.get("options")
-    begun = goal_of(str(reader.scenario.get("procedure")), options if isinstance(options, dict) else {}, 0.0)
-    return goals[-1].gamma if goals else begun.gamma
+    return goal_on_record(reader.scenario, reader.events()).gamma
 
 
 def _pace(reader: LedgerReader) -> str:
@@ -245,5 +247,5 @@ def _flying(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _event(event: dict[str, Any]) -> str:
-    facts = ", ".join(f"{name} {value}" for name, value in event["facts"].items())
-    return f"{event['at']} {event['kind']}" + (f": {facts[:100]}" if facts else "")
+    words = event["words"]
+    return f"{event['at']} {event['kind']}" + (f": {words}" if words else "")

@@ -9,21 +9,12 @@ from captime.report.account import Account, draws_among
 from captime.report.known_runs import known_runs
 from captime.report.machine import certificate_json
 from captime.report.numbers.trend import Trend, trend_of
+from captime.report.stopped import why_stopped
 from captime.report.words import cpu_time
 from captime.utilities.durations import duration_text
 
-STOPPED = {
-    "epsilon": "it reached the epsilon asked for",
-    "single": "only one candidate was left",
-    "instances": "the instances are used up",
-    "configurations": "there are no more configurations to draw",
-    "budget": "the CPU budget is spent",
-    "deadline": "its wall-clock time is over",
-    "interrupted": "it was interrupted",
-    "cluster": "the cluster is gone",
-    "idle": "there was nothing left to run",
-}
-"""Why a campaign ended, by the word that its ledger has for it."""
+IN_THE_ORDER_GIVEN = "in the order given, which has to be random"
+"""How instances are met that nobody shuffled."""
 _SUCCESS = ("answered", "capped")
 FLAGS = {
     "contended": "had to wait for a core",
@@ -60,7 +51,7 @@ def account_of_campaign(result: CampaignResult) -> Account:
         runs=runs,
         cost=f"{cpu_time(result.cpu_seconds)}, {runs:,} runs, {duration_text(outcome.wall_seconds)} on the clock",
         left=len(outcome.candidates),
-        stopped=STOPPED[outcome.stopped],
+        stopped=why_stopped(outcome.stopped, result.question.goal),
         rests_on=assumptions(result),
         first_lines=[("warning", warning) for warning in warnings_of(result)],
         pool=len(result.question.names),
@@ -106,9 +97,11 @@ def assumptions(result: CampaignResult) -> list[str]:
     elif question.stream.n_instances is None:
         said.append(f"Instances are independent draws of the generator, by seeds derived from {question.seed}.")
     else:
+        given = question.stream.describe().get("sampling") == "given"
+        order = IN_THE_ORDER_GIVEN if given else f"in random order (seed {question.seed})"
         said.append(
-            f"The {question.stream.n_instances:,} instances are independent draws from what you care about, met in "
-            f"random order (seed {question.seed}), each once."
+            f"The {question.stream.n_instances:,} instances are independent draws from what you care about, met "
+            f"{order}, each once."
         )
     if result.repeats:
         said.append("A configuration takes the same time on the same instance when it is run again with its seed.")
@@ -130,7 +123,8 @@ def assumptions(result: CampaignResult) -> list[str]:
         said.append(result.learned)
     given_up = census.verdicts["blocked"] + census.verdicts["wall"]
     if given_up:
-        said.append(f"{given_up:,} runs were given up (lost too often, or the wall-clock guard); they count both ways.")
+        runs, they = ("1 run was", "it counts") if given_up == 1 else (f"{given_up:,} runs were", "they count")
+        said.append(f"{runs} given up (lost too often, or the wall-clock guard); {they} both ways.")
     return said
 
 

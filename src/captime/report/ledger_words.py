@@ -1,18 +1,22 @@
 """The certificate of a ledger in plain words: the statement, what it rests on, and how good the measurements are."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from captime.campaign.census import disturbing
-from captime.campaign.earlier import learned_words
+from captime.campaign.earlier import NOTE, learned_words
+from captime.campaign.goals import goal_on_record
 from captime.ledger.ownership import Owner, boot_id
+from captime.procedures import PROCEDURES
 from captime.report.account import Account, draws_among
-from captime.report.campaigned import FLAGS, STOPPED
+from captime.report.campaigned import FLAGS, IN_THE_ORDER_GIVEN
 from captime.report.known_runs import KINDS, OPEN, verdict_words
 from captime.report.numbers.trend import trend_of
+from captime.report.stopped import STOPPED, why_stopped
 from captime.report.story import Story
 from captime.report.words import cpu_time
 from captime.utilities.durations import duration_text
@@ -50,7 +54,7 @@ def account_of_story(story: Story) -> Account | None:
         utility=str(story.scenario.get("utility", "a utility that is not on record")),
         procedure=str(story.scenario.get("procedure", "a procedure that is not on record")),
         options=options if isinstance(options, dict) else {},
-        bound="as documented",
+        bound=bound_on_record(story.scenario),
         rounds=story.rounds,
         runs=runs,
         cost=f"{cpu_time(float(story.runs.cost.sum()))}, {runs:,} runs{wall}",
@@ -60,6 +64,17 @@ def account_of_story(story: Story) -> Account | None:
         pool=len(story.names),
         draws=draws_among(story.origins, held.n_configs),
     )
+
+
+def bound_on_record(scenario: Mapping[str, object]) -> str:
+    """The bound that its certificates are drawn from: chosen by an option, or the procedure's own."""
+    options = scenario.get("options")
+    chosen = options.get("bound") if isinstance(options, dict) else None
+    procedure = PROCEDURES.get(str(scenario.get("procedure")))
+    own = chosen or getattr(procedure, "bound", None)
+    if own is None and procedure is not None and "bound" in (usual := inspect.signature(procedure).parameters):
+        own = usual["bound"].default
+    return own if isinstance(own, str) else "as documented"
 
 
 def liveness(*, in_use: bool, owner: Owner | None) -> str:
@@ -77,7 +92,9 @@ def stopped_words(story: Story) -> str:
     last = story.notes[-1].kind if story.notes else ""
     if story.running and last != "stopped":
         return "it has not: it is running, or was cut off"
-    return STOPPED.get(ends[-1], ends[-1]) if ends else "it was cut off; the same command goes on with it"
+    if not ends:
+        return "it was cut off; the same command goes on with it"
+    return why_stopped(ends[-1], goal_on_record(story.scenario, story.notes))
 
 
 def assumptions(story: Story) -> list[Assumption]:
@@ -117,9 +134,13 @@ def _in_random_order(story: Story) -> Assumption:
 
 def _instances(story: Story) -> str:
     described = story.scenario.get("instances")
-    listed = described.get("list") if isinstance(described, dict) else None
+    known = described if isinstance(described, dict) else {}
+    listed, sampling = known.get("list"), known.get("sampling")
+    if sampling == "replace" and isinstance(listed, list):
+        return f'"Best" means best on average over exactly these {len(listed):,} instances, drawn with replacement.'
     count = f"The {len(listed):,} instances" if isinstance(listed, list) else "Instances"
-    return f"{count} are independent draws from what you care about, met in an order fixed beforehand."
+    order = IN_THE_ORDER_GIVEN if sampling == "given" else "in an order fixed beforehand"
+    return f"{count} are independent draws from what you care about, met {order}."
 
 
 def quality(story: Story) -> list[tuple[str, str]]:
@@ -174,4 +195,38 @@ def note_words(names: Sequence[str], kind: str, facts: object) -> str:
             if facts.get(key)
         ]
         return "; ".join(parts)
+    if kind in _NOTES:
+        return _NOTES[kind](facts)
     return ", ".join(f"{name} {value}" for name, value in facts.items())[:200]
+
+
+def _joined(facts: Mapping[str, object]) -> str:
+    listed = facts.get("list")
+    names = [_name(each) for each in listed] if isinstance(listed, list) else []
+    shown = ", ".join(names[:6]) + (" and more" if len(names) > 6 else "")
+    return f"{shown} joined, for positions from {facts.get('earliest', 0)} on"
+
+
+def _name(described: object) -> str:
+    return str(described.get("name", "somebody")) if isinstance(described, dict) else str(described)
+
+
+def _longer(facts: Mapping[str, object]) -> str:
+    listed = facts.get("list")
+    more = len(listed) if isinstance(listed, list) else 0
+    return f"{more:,} instance{'' if more == 1 else 's'} added, {facts.get('length')} in all"
+
+
+def _lessons(facts: Mapping[str, object]) -> str:
+    runs, ledger, held_back = facts.get("runs", 0), facts.get("ledger", "a ledger"), facts.get("held_back", 0)
+    return f"{runs} runs of {ledger} for the model, {held_back} of them held back at first"
+
+
+def _ended(facts: Mapping[str, object]) -> str:
+    because = str(facts.get("because", ""))
+    words = "it reached its goals" if because == "epsilon" else STOPPED.get(because, because)
+    clock = facts.get("wall_seconds")
+    return f"{words}, {duration_text(round(clock, 1))} on the clock" if isinstance(clock, float) else words
+
+
+_NOTES = {"configurations": _joined, "instances": _longer, NOTE: _lessons, "stopped": _ended}

@@ -5,13 +5,14 @@ import math
 
 import numpy as np
 
+from captime.campaign.goals import goal_of
 from captime.procedures.baselines import BASELINES
 from captime.report.account import Account
+from captime.report.stopped import why_stopped
 from captime.report.words import cpu_time, rounded_up
 from captime.simulation import Pooled, Simulation
 
 _STOPPED = {
-    "epsilon": "it reached the epsilon asked for",
     "single": "only one candidate was left",
     "instances": "the recorded data are used up",
     "configurations": "there are no more configurations to draw",
@@ -41,6 +42,7 @@ def account_of_simulation(result: Simulation) -> Account:
         more.append(("capping floor", hidden))
     if outcome.crossed:
         more.append(("warning", _CROSSED.format(outcome.crossed)))
+    goal = goal_of(result.procedure, result.options, result.epsilon)
     return Account(
         certificate=result.certificate,
         names=result.table.configs,
@@ -52,7 +54,7 @@ def account_of_simulation(result: Simulation) -> Account:
         runs=runs,
         cost=f"{told}, {runs:,} runs, {result.accounting} accounting",
         left=len(outcome.candidates),
-        stopped=_STOPPED[outcome.stopped],
+        stopped=_STOPPED.get(outcome.stopped) or why_stopped(outcome.stopped, goal),
         rests_on=assumptions(result),
         more=more,
         # Whoever is in a pool has been run.

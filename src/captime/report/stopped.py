@@ -1,0 +1,23 @@
+"""Why a campaign ended, in words."""
+
+from captime.campaign.goals import Goal
+
+STOPPED = {
+    "epsilon": "it reached the epsilon asked for",
+    "single": "only one candidate was left",
+    "instances": "the instances are used up",
+    "configurations": "there are no more configurations to draw",
+    "budget": "the CPU budget is spent",
+    "deadline": "its wall-clock time is over",
+    "interrupted": "it was interrupted",
+    "cluster": "the cluster is gone",
+    "idle": "there was nothing left to run",
+}
+"""Why a campaign ended, by the word that its ledger has for it."""
+
+
+def why_stopped(word: str, goal: Goal) -> str:
+    """Why a campaign ended; on a space with the goals that it reached."""
+    if word == "epsilon" and goal.gamma and goal.stop in ("both", "gamma"):
+        return f"it reached the {'gamma' if goal.stop == 'gamma' else 'epsilon and gamma'} asked for"
+    return STOPPED.get(word, word)
