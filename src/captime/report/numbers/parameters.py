@@ -6,7 +6,7 @@ that is a group of its own.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,9 +70,31 @@ class Column:
     ticks: Sequence[tuple[float, str]]
 
 
+def parameter_order(story: Story, names: Iterable[str]) -> list[str]:
+    """These names in the order of the space; those that it does not have come last, as they are met."""
+    order = story.scenario.get("space_order")
+    place = {str(name): number for number, name in enumerate(order)} if isinstance(order, list) else {}
+    return sorted(dict.fromkeys(names), key=lambda name: place.get(name, len(place)))
+
+
+def _choices(story: Story, name: str) -> list[str]:
+    """The values that a parameter can have, in their own order; none where they are no list, or not on record."""
+    space = story.scenario.get("space")
+    tables = space.get("parameters", space) if isinstance(space, dict) else {}
+    table = tables.get(name) if isinstance(tables, dict) else None
+    choices = table.get("choices") if isinstance(table, dict) else None
+    return [value_text(choice) for choice in choices] if isinstance(choices, list) else []
+
+
+def _in_order(met: Iterable[str], choices: Sequence[str]) -> list[str]:
+    """What was met, in the order of the choices; the rest behind them, as it was met."""
+    place = {choice: number for number, choice in enumerate(choices)}
+    return sorted(dict.fromkeys(met), key=lambda text: place.get(text, len(place)))
+
+
 def parameter_names(story: Story) -> list[str]:
-    """Parameters that differ between configurations, in the order in which they are met."""
-    names = dict.fromkeys(name for settings in story.settings for name in settings)
+    """Parameters that differ between configurations, in the order of the space."""
+    names = parameter_order(story, (name for settings in story.settings for name in settings))
     return [name for name in names if len({value_text(settings.get(name)) for settings in story.settings}) > 1]
 
 
@@ -84,7 +106,7 @@ def effects(story: Story) -> list[Effect]:
     found = []
     for name in parameter_names(story)[: 4 * _MOST_PARAMETERS]:
         values = [settings.get(name) for settings in story.settings]
-        groups = _groups(values)
+        groups = _groups(values, _choices(story, name))
         if groups is None:
             continue
         labels, members, numeric = groups
@@ -97,13 +119,13 @@ def effects(story: Story) -> list[Effect]:
     return sorted(found, key=lambda effect: -effect.spread)[:_MOST_PARAMETERS]
 
 
-def _groups(values: Sequence[object]) -> tuple[list[str], list[IntArray], bool] | None:
+def _groups(values: Sequence[object], choices: Sequence[str]) -> tuple[list[str], list[IntArray], bool] | None:
     """Labels and members of the groups, and whether they are ranges of numbers; None if there are too many values."""
     inactive = np.array([index for index, value in enumerate(values) if value is None], dtype=np.int64)
     active = [index for index, value in enumerate(values) if value is not None]
     numbers = [values[index] for index in active]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers)
-    distinct = list(dict.fromkeys(value_text(value) for value in numbers))
+    distinct = _in_order((value_text(value) for value in numbers), choices)
     if numeric and len(distinct) > _BINS:
         labels, members = _ranges(np.array(numbers, dtype=np.float64), np.array(active))
     elif len(distinct) <= _MOST_VALUES:
@@ -134,7 +156,7 @@ def columns(story: Story, most: int = 12) -> list[Column]:
         values = [settings.get(name) for settings in story.settings]
         known = [value for value in values if value is not None]
         numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
-        found.append(_scaled(name, values) if numeric else _listed(name, values))
+        found.append(_scaled(name, values) if numeric else _listed(name, values, _choices(story, name)))
     return found
 
 
@@ -149,8 +171,8 @@ def _scaled(name: str, values: Sequence[object]) -> Column:
     return Column(name, place, [(0.0, _number(low)), (1.0, _number(high))])
 
 
-def _listed(name: str, values: Sequence[object]) -> Column:
-    distinct = list(dict.fromkeys(value_text(value) for value in values if value is not None))
+def _listed(name: str, values: Sequence[object], choices: Sequence[str]) -> Column:
+    distinct = _in_order((value_text(value) for value in values if value is not None), choices)
     step = 1.0 / max(1, len(distinct) - 1)
     place = np.array([math.nan if value is None else distinct.index(value_text(value)) * step for value in values])
     return Column(name, place, [(index * step, label) for index, label in enumerate(distinct)])
@@ -166,7 +188,7 @@ def value_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return "true" if value else "false"
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={each}" for name, each in value.items())
     if isinstance(value, list | tuple):

@@ -15,7 +15,7 @@ from captime.report.charts.frame import Frame
 from captime.report.charts.nodes import Child, Node, Raw, element
 from captime.report.charts.svg import draw
 from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
-from captime.report.numbers.parameters import value_text
+from captime.report.page.settings import all_rows, are_few, many_settings
 from captime.report.story import Story
 from captime.report.views.view import Cell, Table, Versus, View
 from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement
@@ -101,9 +101,10 @@ def _certificate(story: Story) -> Node:
         )
     )
     settings = story.settings[held.config] if story.settings else {}
-    if settings:
-        details.add(_list("Recommended settings", [(name, value_text(value)) for name, value in settings.items()]))
-    return section.add(details)
+    if settings and are_few(settings):
+        details.add(_list("Recommended settings", all_rows(story, held.config)))
+    section.add(details)
+    return section if are_few(settings) else section.add(many_settings(story, held.config))
 
 
 def _tile(label: str, value: str) -> Node:
