@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -10,12 +11,13 @@ import typer
 from captime.campaign import measure, table_of
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
 from captime.programs.configurations import Configuration
 from captime.report.campaign_view import campaign_view
 from captime.report.words import cpu_time, printable
-from captime.scenario import load_scenario
+from captime.scenario import Scenario, load_scenario
 from captime.sources.formats.npz import write_npz
 from captime.spaces import Proposer
 from captime.utilities.durations import parse_duration
@@ -63,7 +65,12 @@ def measure_command(
         asking_to_stop() as asked,
         executor_of(parts, path, jobs=jobs) as make,
         campaign_view(
-            question.names, 0.0, f"captime measure {scenario.name}", quiet=quiet or as_json_object, ledger=path
+            question.names,
+            0.0,
+            f"captime measure {scenario.name}",
+            quiet=quiet or as_json_object,
+            ledger=path,
+            n_runs=len(question.configs) * min((n for n in (question.stream.length, instances) if n), default=0),
         ) as view,
     ):
         result = measure(
@@ -76,12 +83,16 @@ def measure_command(
             interrupted=asked,
             make_executor=make,
         )
+    stopped = result.outcome.stopped
+    say_why(stopped)
     table = table_of(path, out.stem, seconds)
     write_npz(table, out)
-    _show(result.outcome.stopped, out, path, table.notes, result.cpu_seconds, table.seconds.shape, as_json_object)
+    _show(stopped, out, path, table.notes, result.cpu_seconds, table.seconds.shape, as_json_object)
+    if not as_json_object:
+        typer.echo(f"Next: {_next(asked_for, scenario, out, drawn=draws is not None)}")
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
-    raise typer.Exit(0 if result.outcome.stopped == "instances" else 3)
+    raise typer.Exit(0 if stopped == COMPLETE else 3)
 
 
 def _drawn(proposer: Proposer | None, count: int, scenario: Path) -> tuple[Configuration, ...]:
@@ -94,6 +105,17 @@ def _drawn(proposer: Proposer | None, count: int, scenario: Path) -> tuple[Confi
         Configuration(name, dict(each), origin="random" if place else "default")
         for place, (name, each) in enumerate({json.dumps(each, sort_keys=True): each for each in drawn}.items())
     )
+
+
+def _next(asked_for: Scenario, scenario: Path, out: Path, *, drawn: bool) -> str:
+    """The command that asks the table what the scenario asks the program."""
+    wishes = asked_for.wishes
+    # Rows that were drawn are named by their settings: they are a space, not a list.
+    space = ["--space", str(scenario)] if drawn else []
+    gamma = [] if wishes.stop.gamma is None or not drawn else ["--option", f"gamma={wishes.stop.gamma:g}"]
+    goal = ["--utility", wishes.utility, "--epsilon", f"{wishes.stop.epsilon:g}"]
+    words = ["captime", "simulate", str(out), *space, *goal, *gamma]
+    return printable(" ".join(map(quote, words)))
 
 
 def _show(  # noqa: PLR0917 (seven facts in one sentence)
@@ -123,4 +145,3 @@ def _show(  # noqa: PLR0917 (seven facts in one sentence)
     )
     for note in notes:
         typer.echo(f"  {note}")
-    typer.echo(f"Next: captime simulate {printable(str(out))} --utility 'log-laplace(1, 1)' --epsilon 0.1")

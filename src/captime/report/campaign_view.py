@@ -57,6 +57,7 @@ class View:
         seats: Tells what runs on which slot.
         gamma_goal: On a space, the gamma asked for; None for none.
         clock: Wall-clock seconds that earlier sittings took.
+        n_runs: Where all runs of a list are made and nothing is decided: how many there are.
     """
 
     def __init__(
@@ -69,9 +70,11 @@ class View:
         *,
         gamma_goal: float | None = None,
         clock: float = 0.0,
+        n_runs: int | None = None,
     ) -> None:
         self._clock = clock
         self._gamma_goal = gamma_goal
+        self._n_runs = n_runs
         self._seats = seats
         self._names = names
         self._title = title
@@ -93,7 +96,13 @@ class View:
         self._look(procedure, evidence, executor)
 
     def _look(self, procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
-        held, tally = procedure.certificate(), evidence.tally
+        self._under_way = self._running(executor)
+        tally = evidence.tally
+        if self._n_runs is not None:
+            done = int((tally.n - tally.open).sum())
+            self._rows = [("runs", f"{done:,} of {self._n_runs:,}   {cpu_time(float(tally.seconds.sum()))}")]
+            return
+        held = procedure.certificate()
         left = int(np.count_nonzero(procedure.candidates))
         self._pace.note(self._clock + executor.now, held.epsilon)
         interval = f"[{rounded_down(held.utility_low, 3)}, {rounded_up(held.utility_high, 3)}]"
@@ -103,7 +112,6 @@ class View:
             ("candidates", f"{left:,} of {max(len(procedure.candidates), held.n_configs):,}"),
             ("runs", f"{int(tally.runs.sum()):,}   {cpu_time(float(tally.seconds.sum()))}"),
         ]
-        self._under_way = self._running(executor)
         if held.gamma is not None:
             goal = f"   (goal {self._gamma_goal:g})" if self._gamma_goal else ""
             rows.insert(1, ("gamma", f"{gamma_words(held, 3)}{goal}"))
@@ -198,6 +206,7 @@ def campaign_view(
     quiet: bool,
     ledger: Path | None = None,
     gamma_goal: float | None = None,
+    n_runs: int | None = None,
 ) -> Iterator[Observer | None]:
     """An observer that shows progress while inside; None where nobody wants it.
 
@@ -208,6 +217,7 @@ def campaign_view(
         quiet: Nobody wants it.
         ledger: Beside which the campaign tells what is on its slots.
         gamma_goal: On a space, the gamma asked for; None for none.
+        n_runs: Where all runs of a list are made and nothing is decided: how many there are.
     """
     if quiet:
         yield None
@@ -216,11 +226,11 @@ def campaign_view(
     console = Console(stderr=True)
     if console.is_terminal:
         seats = tuple if ledger is None else partial(_own_seats, ledger)
-        view = View(names, goal, title, console, seats, gamma_goal=gamma_goal, clock=clock)
+        view = View(names, goal, title, console, seats, gamma_goal=gamma_goal, clock=clock, n_runs=n_runs)
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return
-    yield plain_lines(View(names, goal, title, gamma_goal=gamma_goal, clock=clock), sys.stderr)
+    yield plain_lines(View(names, goal, title, gamma_goal=gamma_goal, clock=clock, n_runs=n_runs), sys.stderr)
 
 
 def plain_lines(view: View, out: TextIO) -> Observer:
