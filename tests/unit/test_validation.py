@@ -1,20 +1,30 @@
 """Validation on held-out instances: intervals around known means, paired differences, and the command as a whole."""
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
-from campaign_stand_ins import folder
-from captime.campaign.validating import score_ends, validate
+from captime.campaign.acquaintance import met_before
+from captime.campaign.validating import Validation, Worth, score_ends, validate
+from captime.certificate import Certificate
 from captime.cli import app
+from captime.cli.validate import _row_of
+from captime.errors import ScenarioError
+from captime.ledger import ConfigRow, LedgerReader
+from captime.ledger.rows import SampleRow
+from captime.report.validated import Validated, print_validated, validated_json
+from captime.scenario import load_scenario
 from captime.sources import RuntimeTable
+from captime.streams import FiniteStream
+from captime.streams.files import Listed, look_at
 from captime.utilities import parse_utility
-from scripted_campaign import scripted_campaign
-
-__all__ = ["folder"]
+from scripted_campaign import Scripted, scripted_campaign
 
 UTILITY = parse_utility("uniform(10)")
 
@@ -57,16 +67,49 @@ def test_a_wrong_delta_is_refused() -> None:
         validate(table_of([[1.0, 2.0]]), UTILITY, 1.5)
 
 
-def test_the_leader_of_a_campaign_is_validated_with_one_command(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def campaign() -> Iterator[Scripted]:
+    """A campaign that has ended, for all tests of the command; `quick` is its leader."""
+    memory = Path("/dev/shm")  # noqa: S108 (a folder of its own is made in it)
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as made:
+        ended = scripted_campaign(Path(made) / "chosen", order="arrival")
+        ended.certificate()
+        yield ended
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Path:
+    """A folder of instances that the campaign has not met."""
+    return written(tmp_path / "others", 12)
+
+
+def written(made: Path, count: int) -> Path:
+    """A folder with so many instances of the scripted program."""
+    made.mkdir(parents=True)
+    for number in range(count):
+        lines = "".join(f"{(1.0 + number / 7) * pace:.6f}\n" for pace in (1.0, 1.8, 6.0))
+        (made / f"new-{number:02d}").write_text(lines, encoding="ascii")
+    return made
+
+
+def validated(campaign: Scripted, instances: Path | str, *more: str) -> Result:
+    """The command on these instances."""
+    return CliRunner().invoke(app, ["validate", str(campaign.ledger), "--instances", str(instances), *more])
+
+
+def n_outcomes(ledger: Path) -> int:
+    """How many runs are in a ledger."""
+    with LedgerReader(ledger) as reader:
+        return len(reader.outcomes()["position"])
+
+
+def test_the_leader_of_a_campaign_is_validated_with_one_command(campaign: Scripted, tmp_path: Path) -> None:
     """It runs leader and another one on instances of a folder, and says what each is worth there."""
-    campaign = scripted_campaign(folder / "chosen", order="arrival")
-    campaign.certificate()
-    others = scripted_campaign(folder / "others", instances=30).folder / "instances"
-    line = ["validate", str(campaign.ledger), "--instances", str(others), "--configs", "leader,slow", "--json"]
-    done = CliRunner().invoke(app, line)
+    done = validated(campaign, written(tmp_path / "many", 30), "--configs", "leader,slow", "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert told["n_instances"] == 30
+    assert (told["n_instances"], told["n_met"], told["stopped"]) == (30, 0, "instances")
+    assert (told["first"], told["leader"], told["certified"]["name"]) == ("quick", "quick", "quick")
     assert list(told["worth"]) == ["quick", "slow"]
     seen = {name: worth["seen_low"] for name, worth in told["worth"].items()}
     assert seen["quick"] > seen["slow"]
@@ -74,11 +117,194 @@ def test_the_leader_of_a_campaign_is_validated_with_one_command(folder: Path) ->
     assert told["gap"][0] <= 0.0 <= told["gap"][1]
 
 
-def test_a_configuration_that_nobody_knows_is_named(folder: Path) -> None:
-    """Exit code 2 with those there are."""
-    campaign = scripted_campaign(folder, order="arrival")
-    campaign.certificate()
-    done = CliRunner().invoke(
-        app, ["validate", str(campaign.ledger), "--instances", str(folder / "instances"), "--configs", "nobody"]
+def test_every_question_has_a_ledger_and_the_same_question_has_the_same(campaign: Scripted, others: Path) -> None:
+    """Other configurations, instances or captimes are other files; asked again, nothing is run twice."""
+    questions = [
+        [str(others), "--configs", "leader,slow"],
+        [str(others), "--configs", "leader,steady"],
+        [str(others / "new-0[0-3]"), "--configs", "leader,slow"],
+        [str(others), "--configs", "leader,slow", "--captime", "30s"],
+    ]
+    ledgers = []
+    for question in questions:
+        done = validated(campaign, *question, "--json")
+        assert done.exit_code == 0, done.output
+        ledgers.append(Path(json.loads(done.stdout)["ledger"]))
+    assert len(set(ledgers)) == 4
+    assert [n_outcomes(ledger) for ledger in ledgers] == [24, 24, 8, 24]
+    assert all(ledger.name.startswith("scenario.validation-others-") for ledger in ledgers)
+    again = validated(campaign, others, "--configs", "leader,slow", "--delta", "0.2", "--json")
+    assert json.loads(again.stdout)["ledger"] == str(ledgers[0])
+    assert n_outcomes(ledgers[0]) == 24
+
+
+def test_the_ledger_of_a_validation_can_be_named(campaign: Scripted, others: Path, tmp_path: Path) -> None:
+    """With --ledger, as the refusal of another question says."""
+    own = tmp_path / "own.ledger"
+    done = validated(campaign, others, "--configs", "leader", "--ledger", str(own))
+    assert done.exit_code == 0, done.output
+    assert n_outcomes(own) == 12
+    refused = validated(campaign, others, "--configs", "slow", "--ledger", str(own))
+    assert "begin a new ledger with --ledger" in str(refused.exception)
+
+
+def test_runs_done_are_counted(campaign: Scripted, others: Path, tmp_path: Path) -> None:
+    """Nothing is decided here, so epsilon and candidates say nothing; how far it has come does."""
+    own = tmp_path / "watched.ledger"
+    done = validated(campaign, others, "--configs", "quick,slow", "--ledger", str(own))
+    assert " of 24 " in done.stderr
+    assert "epsilon" not in done.stderr
+
+
+def test_instances_that_the_campaign_has_met_are_not_called_held_out(campaign: Scripted, tmp_path: Path) -> None:
+    """They are known by their content, whatever they are called; how many is said three times over."""
+    mixed = written(tmp_path / "mixed", 5)
+    with LedgerReader(campaign.ledger) as reader:
+        used = [sample.instance for sample in reader.sample_rows()][:3]
+    for name in used:
+        (mixed / f"renamed-{Path(name).name}").write_bytes((campaign.folder / name).read_bytes())
+    done = validated(campaign, mixed, "--configs", "leader", "--quiet")
+    assert done.exit_code == 0, done.output
+    assert "the campaign has met 3 of these 8 instances" in done.stderr
+    assert "The campaign had met 3 of those named" in done.stdout
+    assert "8 held-out" not in done.stdout
+    told = json.loads(validated(campaign, mixed, "--configs", "leader", "--json").stdout)
+    assert told["n_met"] == 3
+
+
+def test_generated_instances_are_known_by_the_files_that_were_kept_and_else_by_their_names(tmp_path: Path) -> None:
+    """The ledger has no digest of them."""
+    (tmp_path / "scenario.toml").write_text(
+        """
+        utility = "uniform(60)"
+        [target]
+        command = ["true", "{instance}"]
+        [configurations]
+        only = {}
+        [instances]
+        generator = ["echo", "{k}"]
+        suffix = ".cnf"
+        """,
+        encoding="utf-8",
     )
+    scenario = load_scenario(tmp_path / "scenario.toml")
+    kept = Path(str(scenario.stream.at(0).instance.path))
+    kept.parent.mkdir(parents=True)
+    kept.write_text("0\n", encoding="ascii")
+    given = tmp_path / "given"
+    given.mkdir()
+    for name, content in (("same.cnf", "0\n"), ("0.cnf", "another zero"), ("1.cnf", "one"), ("2.cnf", "two")):
+        (given / name).write_text(content, encoding="ascii")
+    listed = [Listed(str(path)) for path in sorted(given.iterdir())]
+    stream = FiniteStream(look_at(listed, given, "here", allow_duplicates=False)[0], "given")
+    samples = [SampleRow(0, "0"), SampleRow(1, "1")]
+    assert met_before(samples, scenario, stream) == ["1.cnf", "same.cnf"]
+
+
+def told_of(seen: tuple[float, float], *, asked: tuple[tuple[str, str], ...], leader: str) -> Validated:
+    """A validation of a and b whose measured difference lies between these."""
+    worth = Worth(0.5, 0.5, 0.4, 0.6)
+    names = dict.fromkeys(name for _, name in asked)
+    better = {name: Worth(*seen, -0.3, 0.2) for name in list(names)[1:]}
+    return Validated(
+        found=Validation(10, 0.1, dict.fromkeys(names, worth), better),
+        asked=asked,
+        recommended=leader,
+        held=Certificate(0, 0.1, 0.1, 3, 0.45, 0.55),
+        n_met=0,
+        captime=1.0,
+        ledger=Path("own.ledger"),
+        stopped="instances",
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        ((0.0273, 0.0273), "a beats b by 0.0273 here"),
+        ((-0.0273, -0.0273), "a is behind b by 0.0273 here"),
+        ((-0.03, -0.01), "a is behind b by 0.0100 to 0.0300 here"),
+        ((-0.01, 0.02), "a is worth between 0.0100 less and 0.0200 more than b here"),
+        ((0.0, 0.0), "a is worth as much as b here"),
+    ],
+)
+def test_nobody_beats_anybody_by_less_than_nothing(
+    seen: tuple[float, float], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Differences in words, and the leader by its name."""
+    print_validated(told_of(seen, asked=(("a", "a"), ("b", "b")), leader="b"))
+    shown = capsys.readouterr().out
+    assert words in shown
+    assert "The leader, b, was certified to be worth 0.4500 to 0.5500 where it was chosen" in shown
+    assert "here it is worth between 0.1500 more and 0.1500 less" in shown
+
+
+def test_first_and_leader_are_whom_they_say() -> None:
+    """The leader need not stand first, nor be there at all; what is certified is about nobody else."""
+    pair = (("a", "a"), ("b", "b"))
+    told = validated_json(told_of((0.1, 0.1), asked=pair, leader="b"))
+    assert (told["first"], told["leader"], told["certified"]) == (
+        "a",
+        "b",
+        {"name": "b", "utility_low": 0.45, "utility_high": 0.55},
+    )
+    absent = validated_json(told_of((0.1, 0.1), asked=pair, leader="c"))
+    assert (absent["first"], absent["leader"], absent["gap"]) == ("a", None, None)
+
+
+def test_a_leader_that_is_the_default_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    """One row, and a sentence in place of the comparison."""
+    asked = (("leader", "default"), ("default", "default"))
+    print_validated(told_of((0.0, 0.0), asked=asked, leader="default"))
+    assert "leader and default are one configuration: the campaign recommends default" in capsys.readouterr().out
+
+
+def test_a_configuration_that_nobody_knows_is_named(campaign: Scripted, others: Path) -> None:
+    """Exit code 2 with those there are, or with the one that was meant."""
+    done = validated(campaign, others, "--configs", "nobody")
     assert "there are leader, quick, steady, slow" in str(done.exception)
+    done = validated(campaign, others, "--configs", "quik")
+    assert "did you mean 'quick'?" in str(done.exception)
+
+
+def test_a_long_list_of_names_says_that_it_goes_on() -> None:
+    """Eight are enough to see the style."""
+    rows = [ConfigRow(number, f"draw-{number}") for number in range(20)]
+    with pytest.raises(ScenarioError, match=r"leader, draw-0, .*draw-7 and 12 more"):
+        _row_of("nobody", rows, 0)
+
+
+def test_a_folder_without_instances_is_the_option_s_fault(
+    campaign: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scenario's line is right; what was typed is seen from the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for typed in ("empty/", "nowhere/*.cnf"):
+        said = str(validated(campaign, typed, "--configs", "leader").exception)
+        assert said.startswith(f"--instances is {typed!r}")
+        assert "current folder" in said
+        assert "scenario.toml" not in said
+    twins = tmp_path / "twins"
+    twins.mkdir()
+    for name in ("a", "b"):
+        (twins / name).write_text("1\n1\n1\n", encoding="ascii")
+    assert str(validated(campaign, "twins", "--configs", "leader").exception).startswith("--instances: 1 of 2")
+
+
+def test_folders_with_odd_names_are_taken_as_they_are(
+    campaign: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brackets mean something in patterns, but not in the names of folders that are there."""
+    odd = written(tmp_path / "[a]" / "set [b]", 3)
+    monkeypatch.chdir(odd.parent)
+    done = validated(campaign, "set [b]", "--configs", "leader", "--json")
+    assert json.loads(done.stdout)["n_instances"] == 3
+
+
+def test_the_json_fields_are_the_documented_ones() -> None:
+    """Every field has its row in docs/commands.md, in the order in which it is printed."""
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+    table = page.partition("\n## `captime validate`\n")[2].partition("| field of `--json` |")[2].partition("\n\n")[0]
+    told = validated_json(told_of((0.1, 0.1), asked=(("a", "a"), ("b", "b")), leader="b"))
+    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == list(told)

@@ -47,9 +47,21 @@ def measure(
         interrupted: Asked before every lap.
         make_executor: Where runs happen.
     """
+    surveyed = survey_of(question, captime, instances)
+    return run_campaign(surveyed, path, manner, observer=observer, interrupted=interrupted, make_executor=make_executor)
+
+
+def survey_of(question: Question, captime: float, instances: int | None = None) -> Question:
+    """The question that a ledger of `measure` belongs to: all runs up to that captime, whoever may be the best.
+
+    Args:
+        question: Program, instances and configurations.
+        captime: For every run, in seconds.
+        instances: How many stream positions; all of them if it is left out.
+    """
     if not (np.isfinite(captime) and captime > 0):
         raise ScenarioError(f"the captime of the table is {captime!r}, but it has to be a positive number of seconds")
-    surveyed = replace(
+    return replace(
         question,
         procedure="survey",
         options={},
@@ -57,7 +69,6 @@ def measure(
         maker=partial(Survey, captime=captime, instances=instances),
         identity={**question.identity, "procedure": "survey", "options": {"captime": captime, "instances": instances}},
     )
-    return run_campaign(surveyed, path, manner, observer=observer, interrupted=interrupted, make_executor=make_executor)
 
 
 def table_of(path: Path, name: str, captime: float) -> RuntimeTable:

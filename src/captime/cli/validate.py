@@ -1,32 +1,42 @@
 """`captime validate`: what the chosen configurations are worth on instances that chose nobody."""
 
 import json
-from dataclasses import asdict, replace
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from glob import escape, glob
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from captime.campaign import Question, measure, table_of
+from captime.campaign.acquaintance import met_before
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.measuring import survey_of
 from captime.campaign.roster import configuration_of
-from captime.campaign.validating import Validation, Worth, validate
-from captime.certificate import Certificate
+from captime.campaign.validating import validate
+from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.recorded import scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
+from captime.programs.hints import did_you_mean
 from captime.report.campaign_view import campaign_view
-from captime.report.words import printable, rounded_down, rounded_up
+from captime.report.validated import Validated, print_validated, validated_json
+from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
+from captime.scenario.complaints import Place
+from captime.scenario.identity import plain, scenario_hash
 from captime.scenario.models import Instances
+from captime.streams import FiniteStream
 from captime.utilities.durations import parse_duration
 
 # Where an answer is worth so little, a longer captime tells next to nothing about a mean.
 _WORTH_LITTLE = 0.01
+_NAMES_SHOWN = 8
+_LONGEST_FOLDER = 40
 
 
 def validate_command(
@@ -43,29 +53,47 @@ def validate_command(
         str | None, typer.Option(metavar="TIME", help="For every run; where u is 0.01 by default.")
     ] = None,
     delta: Annotated[float, typer.Option(help="Allowed probability that any interval is wrong.")] = 0.1,
+    own: Annotated[
+        Path | None,
+        typer.Option(
+            "--ledger", metavar="FILE", help="Where these runs are recorded; beside the campaign's ledger by default."
+        ),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many runs go on at once.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run chosen configurations on held-out instances: utilities, improvement, and what was only luck.
 
-    Exit code 0: all runs are made. 3: stopped early; what is printed is about instances on which nothing is missing.
+    The same command goes on later, and runs nothing twice. Exit code 0: all runs are made. 3: stopped early; what is
+    printed is about instances on which nothing is missing.
     """
     with LedgerReader(ledger) as reader:
         certified = reader.last_certificate()
         if certified is None:
             raise ScenarioError(f"{ledger} has no certificate yet, so there is nobody to validate; go on with it first")
-        rows = [_row_of(name, reader.configs, certified.certificate.config) for name in _names(configs)]
-        held, path = certified.certificate, scenario or scenario_of(reader, needed=True)
-    tested = _on_others(load_scenario(path), rows, instances)
+        held, known, samples = certified.certificate, reader.configs, reader.sample_rows()
+        path = scenario or scenario_of(reader, needed=True)
+    asked_for = [(name, _row_of(name, known, held.config)) for name in _names(configs)]
+    chosen_on = load_scenario(path)
+    tested = _on_others(chosen_on, [row for _, row in asked_for], instances)
+    others = tested.stream  # first of all, while complaints about it name nothing but the option
     parts = tested.build()
     question = replace(question_of(parts), proposer=None)
     seconds = _captime(question, captime)
-    out = ledger.with_suffix(".validation.ledger")
+    met = met_before(samples, chosen_on, others) if isinstance(others, FiniteStream) else []
+    n_instances = others.length or 0
+    _warn(met, n_instances)
+    out = own or _own_ledger(ledger, survey_of(question, seconds), instances)
     with (
         asking_to_stop() as asked,
         campaign_view(
-            question.names, 0.0, f"captime validate {ledger.name}", quiet=quiet or as_json_object, ledger=out
+            question.names,
+            0.0,
+            f"captime validate {ledger.name}",
+            quiet=quiet or as_json_object,
+            ledger=out,
+            n_runs=len(question.configs) * n_instances,
         ) as view,
     ):
         result = measure(
@@ -76,14 +104,25 @@ def validate_command(
             observer=view,
             interrupted=asked,
         )
-    found = validate(table_of(out, "held-out", seconds), question.utility, delta)
+    stopped = result.outcome.stopped
+    say_why(stopped)
+    told = Validated(
+        found=validate(table_of(out, "held-out", seconds), question.utility, delta),
+        asked=tuple((name, row.name) for name, row in asked_for),
+        recommended=known[held.config].name,
+        held=held,
+        n_met=len(met),
+        captime=seconds,
+        ledger=out,
+        stopped=stopped,
+    )
     if as_json_object:
-        typer.echo(json.dumps(_as_json(found, rows, held, out), indent=2))
+        typer.echo(json.dumps(validated_json(told), indent=2))
     else:
-        _print(found, rows, held)
+        print_validated(told)
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
-    raise typer.Exit(0 if result.outcome.stopped == "instances" else 3)
+    raise typer.Exit(0 if stopped == COMPLETE else 3)
 
 
 def _names(text: str) -> list[str]:
@@ -93,25 +132,58 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _row_of(name: str, configs: list[ConfigRow], leader: int) -> ConfigRow:
+def _row_of(name: str, configs: Sequence[ConfigRow], leader: int) -> ConfigRow:
     if name == "leader":
         return configs[leader]
     for row in configs:
         if row.name == name:
             return row
-    known = ", ".join(printable(row.name) for row in configs[:8])
-    raise ScenarioError(f"--configs names {name!r}, but the ledger has none of that name; there are leader, {known}")
+    near = did_you_mean(name, [row.name for row in configs])
+    shown = ", ".join(printable(row.name) for row in configs[:_NAMES_SHOWN])
+    more = f" and {len(configs) - _NAMES_SHOWN:,} more" if len(configs) > _NAMES_SHOWN else ""
+    raise ScenarioError(
+        f"--configs names {name!r}, but the ledger has none of that name{near or '; there are leader, ' + shown + more}"
+    )
 
 
-def _on_others(scenario: Scenario, rows: list[ConfigRow], instances: str) -> Scenario:
-    """The same program with these configurations only, on other instances, each once."""
+def _on_others(scenario: Scenario, rows: Sequence[ConfigRow], instances: str) -> Scenario:
+    """The same program with these configurations only, on other instances, each once.
+
+    Their order is drawn: whoever stops early has still seen a random part of them.
+    """
     distinct = {row.index: row for row in rows}.values()
-    pattern = str(Path(instances) / "*") if Path(instances).is_dir() else instances
-    where = Instances(files=str(Path.cwd() / pattern), sampling="given")
+    duplicates = {"allow_duplicates": True} if scenario.wishes.instances.allow_duplicates else {}
+    where = Instances.model_validate({"files": _pattern(instances), "sampling": "shuffle", **duplicates})
     return replace(
         scenario,
         wishes=scenario.wishes.model_copy(update={"instances": where}),
         candidates=tuple(configuration_of(row) for row in distinct),
+        place=_AsTyped(scenario.place),
+    )
+
+
+class _AsTyped(Place):
+    """Complaints about instances name the option: in the scenario stand others."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place.name)
+        self._place = place
+
+    def __call__(self, *field: str | int) -> str:
+        return "--instances" if field[:1] == ("instances",) else self._place(*field)
+
+
+def _pattern(typed: str) -> str:
+    """A file, all files of a folder, or a pattern; seen from the current folder, as a shell does."""
+    here = Path.cwd()
+    pattern = escape(typed) if Path(typed).exists() else typed
+    full = str(Path(escape(str(here))) / pattern / ("*" if Path(typed).is_dir() else ""))
+    if any(Path(name).is_file() for name in glob(full, recursive=True)):  # noqa: PTH207 (a pattern is no path)
+        return full
+    found = "a folder without files" if Path(typed).is_dir() else "a pattern that matches no file"
+    raise ScenarioError(
+        f"--instances is {typed!r}, {found} as seen from the current folder, {str(here)!r}; name a file, a folder or a "
+        "pattern such as 'test/*.cnf', in quotes"
     )
 
 
@@ -121,54 +193,20 @@ def _captime(question: Question, text: str | None) -> float:
     return min(question.ceiling, float(question.utility.inverse(np.array(_WORTH_LITTLE))))
 
 
-def _as_json(found: Validation, rows: list[ConfigRow], held: Certificate, out: Path) -> dict[str, object]:
-    return {
-        "n_instances": found.n_instances,
-        "delta": found.delta,
-        "leader": rows[0].name,
-        "worth": {name: asdict(worth) for name, worth in found.worth.items()},
-        "improvement_over": {name: asdict(worth) for name, worth in found.better.items()},
-        "certified": {"utility_low": held.utility_low, "utility_high": held.utility_high},
-        "gap": _gap(found, rows, held),
-        "ledger": str(out),
-    }
-
-
-def _gap(found: Validation, rows: list[ConfigRow], held: Certificate) -> list[float] | None:
-    """Between what and what the leader may be worth less here than where it was chosen; None if it was not run."""
-    leader = next((row.name for row in rows if row.index == held.config), None)
-    if leader is None:
-        return None
-    worth = found.worth[leader]
-    return [held.utility_low - worth.high, held.utility_high - worth.low]
-
-
-def _print(found: Validation, rows: list[ConfigRow], held: Certificate) -> None:
-    console = Console(highlight=False, markup=False)
-    sure = f"{100 * (1 - found.delta):g} %"
-    console.print(f"On {found.n_instances:,} held-out instances; all intervals together hold with probability {sure}.")
-    shown = Table()
-    for heading in ("configuration", "mean utility", "expected utility"):
-        shown.add_column(heading, justify="left" if heading == "configuration" else "right")
-    for name, worth in found.worth.items():
-        shown.add_row(printable(name), _seen(worth), f"{rounded_down(worth.low)} to {rounded_up(worth.high)}")
-    console.print(shown)
-    for name, worth in found.better.items():
-        console.print(
-            f"{printable(rows[0].name)} beats {printable(name)} by {_seen(worth)}; expected: "
-            f"{rounded_down(worth.low)} to {rounded_up(worth.high)}",
-            soft_wrap=True,
-        )
-    gap = _gap(found, rows, held)
-    if gap is not None:
-        console.print(
-            f"Where it was chosen it was certified to be worth {rounded_down(held.utility_low)} to "
-            f"{rounded_up(held.utility_high)}; here it is worth {rounded_down(gap[0])} to {rounded_up(gap[1])} less.",
-            soft_wrap=True,
+def _warn(met: Sequence[str], n_instances: int) -> None:
+    if met:
+        typer.echo(
+            f"captime: the campaign has met {len(met):,} of these {n_instances:,} instances, such as "
+            f"{printable(met[0])!r}; they are not held out, and what is said about them may be luck. Name instances "
+            "that it has not run on.",
+            err=True,
         )
 
 
-def _seen(worth: Worth) -> str:
-    """What was measured: a number, or two if some runs were cut."""
-    low, high = f"{worth.seen_low:.4f}", f"{worth.seen_high:.4f}"
-    return low if low == high else f"{low} to {high}"
+def _own_ledger(ledger: Path, asked: Question, instances: str) -> Path:
+    """Beside the campaign's: named after the folder of the instances, and by all that makes it the same question."""
+    typed = Path(instances)
+    folder = (typed if typed.is_dir() else typed.parent).resolve().name
+    word = re.sub(r"[^A-Za-z0-9_]+", "-", folder).strip("-")[:_LONGEST_FOLDER]
+    number = scenario_hash(plain(asked.identity))[:8]
+    return ledger.with_suffix("." + "-".join(part for part in ("validation", word, number) if part) + ".ledger")

@@ -1,0 +1,157 @@
+"""What a validation came to: as sentences and a table, and as one JSON object."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from captime.campaign.validating import Validation, Worth
+from captime.certificate import Certificate
+from captime.report.words import printable, rounded_down, rounded_up
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A validation with what there is to tell about it.
+
+    Attributes:
+        found: The numbers.
+        asked: Whom it was about, each as asked for and by its own name: `leader` has another one.
+        recommended: Name of the configuration that the campaign recommends.
+        held: What was certified about it.
+        n_met: How many of the instances the campaign had met.
+        captime: Of every run, in seconds.
+        ledger: Where the runs are.
+        stopped: Why it ended, by the word that ledgers have for it.
+    """
+
+    found: Validation
+    asked: tuple[tuple[str, str], ...]
+    recommended: str
+    held: Certificate
+    n_met: int
+    captime: float
+    ledger: Path
+    stopped: str
+
+    @property
+    def first(self) -> str:
+        """Whom all others are compared with."""
+        return self.asked[0][1]
+
+    @property
+    def leader(self) -> str | None:
+        """The recommended configuration, if it was run."""
+        return self.recommended if self.recommended in self.found.worth else None
+
+    @property
+    def gap(self) -> tuple[float, float] | None:
+        """Between what and what the leader may be worth less here than where it was chosen; None if it was not run."""
+        if self.leader is None:
+            return None
+        worth = self.found.worth[self.leader]
+        return self.held.utility_low - worth.high, self.held.utility_high - worth.low
+
+
+def validated_json(told: Validated) -> dict[str, object]:
+    """Everything, in words that JSON knows."""
+    found, held = told.found, told.held
+    return {
+        "n_instances": found.n_instances,
+        "n_met": told.n_met,
+        "captime": told.captime,
+        "delta": found.delta,
+        "first": told.first,
+        "leader": told.leader,
+        "worth": {name: asdict(worth) for name, worth in found.worth.items()},
+        "improvement_over": {name: asdict(worth) for name, worth in found.better.items()},
+        "certified": {
+            "name": told.recommended,
+            "utility_low": held.utility_low,
+            "utility_high": held.utility_high,
+        },
+        "gap": None if told.gap is None else list(told.gap),
+        "stopped": told.stopped,
+        "ledger": str(told.ledger),
+    }
+
+
+def print_validated(told: Validated) -> None:
+    """For people."""
+    console = Console(highlight=False, markup=False)
+    console.print(_where(told), soft_wrap=True)
+    shown = Table()
+    for heading in ("configuration", "mean utility", "expected utility"):
+        shown.add_column(heading, justify="left" if heading == "configuration" else "right")
+    for name, worth in told.found.worth.items():
+        shown.add_row(printable(name), _seen(worth), f"{rounded_down(worth.low)} to {rounded_up(worth.high)}")
+    console.print(shown)
+    for sentence in (*_same(told), *_comparisons(told), *_gap(told)):
+        console.print(sentence, soft_wrap=True)
+    console.print(f"The runs are in {printable(str(told.ledger))}; the same command finds them there.", soft_wrap=True)
+
+
+def _where(told: Validated) -> str:
+    n, sure = told.found.n_instances, f"{100 * (1 - told.found.delta):g} %"
+    if told.n_met == 0:
+        return f"On {n:,} held-out instances; all intervals together hold with probability {sure}."
+    return (
+        f"On {n:,} instances. The campaign had met {told.n_met:,} of those named: whoever it chose may owe that to "
+        f"them, and the intervals, which would hold with probability {sure} on others, do not allow for it."
+    )
+
+
+def _same(told: Validated) -> list[str]:
+    """Two names for one configuration leave nothing to compare; that is an answer too."""
+    by_name: dict[str, list[str]] = {}
+    for wanted, name in told.asked:
+        by_name.setdefault(name, []).append(wanted)
+    return [
+        f"{' and '.join(map(printable, wanted))} are one configuration: the campaign recommends {printable(name)}, so "
+        "between them there is no improvement to show."
+        for name, wanted in by_name.items()
+        if len(wanted) > 1
+    ]
+
+
+def _comparisons(told: Validated) -> list[str]:
+    first = printable(told.first)
+    return [
+        f"{first} {_against(printable(name), worth)} here; the difference of the expected utilities is between "
+        f"{rounded_down(worth.low)} and {rounded_up(worth.high)}."
+        for name, worth in told.found.better.items()
+    ]
+
+
+def _against(other: str, worth: Worth) -> str:
+    """Nobody beats anybody by less than nothing."""
+    if worth.seen_low == worth.seen_high == 0.0:
+        return f"is worth as much as {other}"
+    if worth.seen_low >= 0.0:
+        return f"beats {other} by {_seen(worth)}"
+    if worth.seen_high <= 0.0:
+        return f"is behind {other} by {_seen(Worth(-worth.seen_high, -worth.seen_low, -worth.high, -worth.low))}"
+    return f"is worth between {-worth.seen_low:.4f} less and {worth.seen_high:.4f} more than {other}"
+
+
+def _gap(told: Validated) -> list[str]:
+    """What was luck: the leader here, and where it was chosen."""
+    if told.gap is None or told.leader is None:
+        return []
+    low, high = told.gap
+    if low >= 0.0:
+        less = f"{rounded_down(low)} to {rounded_up(high)} less"
+    elif high <= 0.0:
+        less = f"{rounded_down(-high)} to {rounded_up(-low)} more"
+    else:
+        less = f"between {rounded_up(-low)} more and {rounded_up(high)} less"
+    certified = f"{rounded_down(told.held.utility_low)} to {rounded_up(told.held.utility_high)}"
+    name = printable(told.leader)
+    return [f"The leader, {name}, was certified to be worth {certified} where it was chosen; here it is worth {less}."]
+
+
+def _seen(worth: Worth) -> str:
+    """What was measured: a number, or two if some runs were cut."""
+    low, high = f"{worth.seen_low:.4f}", f"{worth.seen_high:.4f}"
+    return low if low == high else f"{low} to {high}"
