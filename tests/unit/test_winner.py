@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 
 from campaign_stand_ins import folder
 from captime.cli import app
-from captime.report.winner import FORMS, as_arguments, as_irace, as_json, as_python, as_toml
+from captime.report.winner import FORMS, as_arguments, as_irace, as_json, as_pcs, as_python, as_toml
+from captime.report.words import rounded_up
 from scripted_campaign import scripted_campaign
+from space_campaigns import on_space, search
 
 __all__ = ["folder"]
 
@@ -27,13 +29,14 @@ def test_every_form_can_be_read_back() -> None:
     words = shlex.split(as_arguments(SETTINGS))
     assert words[:6] == ["-decay", "0.1", "-restarts", "7", "-luby", "true"]
     assert words[7] == SETTINGS["mode"]
+    assert as_pcs({"decay": 0.1, "luby": True, "mode": "it's"}) == r"decay='0.1', luby='true', mode='it\'s'"
     header, values = as_irace({"decay": 0.1, "luby": True}).splitlines()
     assert (header, values) == ("decay luby", '"0.1" "true"')
 
 
 def test_nothing_to_set_is_said_in_every_form() -> None:
     """The default of a program that is called without options."""
-    assert [make({}) for make in FORMS.values()] == ["{}", "{}", "{}", "", "\n"]
+    assert [make({}) for make in FORMS.values()] == ["{}", "{}", "{}", "", "", "\n"]
 
 
 def test_the_command_shows_the_winner_of_a_ledger(folder: Path) -> None:
@@ -42,16 +45,31 @@ def test_the_command_shows_the_winner_of_a_ledger(folder: Path) -> None:
     campaign.certificate()
     shown = CliRunner().invoke(app, ["best", str(campaign.ledger)])
     assert shown.exit_code == 0, shown.output
-    assert "quick, within 0.2" in shown.stdout
+    assert shown.stdout.startswith("With probability at least 90 %, quick is within 0.2")
+    assert "of the best of these 3 configurations." in shown.stdout
     assert "program.sh INSTANCE" in shown.stdout
     told = json.loads(CliRunner().invoke(app, ["best", str(campaign.ledger), "--json"]).stdout)
     assert told["settings"] == {"line": 1}
+    assert told["gamma"] is None
+    assert told["statement"] == shown.stdout.splitlines()[0]
     assert CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "json"]).stdout == '{"line": 1}\n'
+    assert CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "dict"]).stdout == "{'line': 1}\n"
     refused = CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "poetry"])
-    assert "poetry" in str(refused.exception)
+    assert "'poetry'; it can be command, json, python, toml, pcs, arguments, irace" in str(refused.exception)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_are_one_line_or_two(form: str) -> None:
     """They are meant to be pasted."""
     assert len(FORMS[form]({"a": 1, "b": "x"}).splitlines()) == (2 if form == "irace" else 1)
+
+
+def test_on_a_space_the_luckiest_share_is_not_left_unsaid(folder: Path) -> None:
+    """A certificate about a space is about all but a share of it, and so is its sentence."""
+    path = folder / "space.ledger"
+    search(on_space(1), path)
+    shown = CliRunner().invoke(app, ["best", str(path)])
+    assert shown.exit_code == 0, shown.output
+    told = json.loads(CliRunner().invoke(app, ["best", str(path), "--json"]).stdout)
+    assert 0.0 < told["gamma"] < 1.0
+    assert f"its luckiest {rounded_up(100 * told['gamma'], 1)} % left out" in shown.stdout

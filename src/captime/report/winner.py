@@ -1,4 +1,4 @@
-"""The recommended configuration in forms that people paste: JSON, Python, TOML, command-line arguments, irace."""
+"""The recommended configuration in forms that people paste: JSON, Python, TOML, assignments, arguments, irace."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,11 @@ def as_toml(settings: Settings) -> str:
     return f"{{ {inside} }}" if inside else "{}"
 
 
+def as_pcs(settings: Settings) -> str:
+    """`name='value'` with commas between, as SMAC prints configurations of the space in a PCS file."""
+    return ", ".join(f"{name}='{_escaped(' '.join(_words(value)))}'" for name, value in settings.items())
+
+
 def as_arguments(settings: Settings) -> str:
     """`-name 'value'` as wrappers of ParamILS, SMAC and AClib take them, quoted for a shell."""
     return " ".join(quote(word) for name, value in settings.items() for word in (f"-{name}", *_words(value)))
@@ -44,10 +49,17 @@ FORMS: dict[str, Callable[[Settings], str]] = {
     "json": as_json,
     "python": as_python,
     "toml": as_toml,
+    "pcs": as_pcs,
     "arguments": as_arguments,
     "irace": as_irace,
 }
 """Forms that need nothing but the settings."""
+OTHER_NAMES = {"dict": "python", "command-line": "command", "shell": "command", "smac": "pcs"}
+"""What people call some forms, too."""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", r"\'")
 
 
 def _words(value: Any) -> list[str]:
