@@ -2,6 +2,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -66,6 +67,19 @@ def test_instances_are_the_same_every_time_and_different_for_every_number(name: 
     first = made(name, 3)
     assert first == made(name, 3)
     assert first != made(name, 4)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_page_shows_how_to_validate_and_what_to_take_away(name: str) -> None:
+    """With files that its own generator makes, called as the scenario calls them, far from where a campaign counts."""
+    page = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
+    wishes = tomllib.loads((EXAMPLES / name / "scenario.toml").read_text(encoding="utf-8"))["instances"]
+    assert wishes["generator"] == ["python3", MAKERS[name], "{k}"]
+    loop = "for k in $(seq 1000000 1000099); do"
+    assert f"{loop} python3 {MAKERS[name]} $k > held-out/$k{wishes['suffix']}; done\n" in page
+    assert "captime validate scenario.ledger --instances held-out\n" in page
+    assert "captime best scenario.ledger\n" in page
+    assert made(name, 1000000) != made(name, 0)
 
 
 @pytest.mark.parametrize("name", ["kissat", "clasp"])
