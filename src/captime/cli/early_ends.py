@@ -2,7 +2,7 @@
 
 import typer
 
-from captime.report.campaigned import STOPPED
+from captime.report.stopped import STOPPED
 
 COMPLETE = "instances"
 """How ledgers call the end of a table on which nothing is missing."""
