@@ -87,7 +87,7 @@ experiments: $(VENV)/stamp  ## every figure and number of the experiments from t
 # SMAC3 and Optuna with all they need, apart from everything else; irace is R's.
 .venv-peers/stamp: pyproject.toml experiments/peers/requirements.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r experiments/peers/requirements.txt -e .
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r experiments/peers/requirements.txt -e '.[plot]'
 	@command -v Rscript > /dev/null || echo "irace needs R: on Debian, apt-get install r-cran-irace"
 	@touch $@
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,6 +203,7 @@ def _draw(points: Sequence[Point], path: Path, where: str) -> None:
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 (optional)
     except ImportError:
+        print(f"{path.name} is not drawn anew: that needs matplotlib, as in pip install '.[plot]'", file=sys.stderr)
         return
     examples = list(dict.fromkeys(point.example for point in points))
     if not examples:
@@ -221,7 +223,8 @@ def _draw(points: Sequence[Point], path: Path, where: str) -> None:
         panel.set_title(example)
         panel.set_xlabel("CPU minutes")
     panels[0][0].set_ylabel(f"utility on {where}")
-    panels[0][0].legend(fontsize="small")
-    figure.tight_layout()
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False)
+    figure.tight_layout(rect=(0.0, 0.07, 1.0, 1.0))
     figure.savefig(path, dpi=150)
     plt.close(figure)
