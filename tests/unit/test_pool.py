@@ -86,21 +86,6 @@ def test_over_all_orders_of_the_draws_the_shares_keep_their_sums(
     assert pairs / len(orders) <= within**2
 
 
-def test_giving_up_pilot_runs_gains_nobody_a_better_rank() -> None:
-    """Whoever gives up runs, of whom and when, only makes shares smaller than they would have been."""
-    rng = np.random.default_rng(3)
-    for _ in range(200):
-        truth = rng.integers(0, 5, size=8).astype(float)
-        low, high = truth - rng.integers(0, 3, size=8), truth + rng.integers(0, 3, size=8)
-        held, honest = PoolShares(PoolTerms(), 8), PoolShares(PoolTerms(), 8)
-        for place in range(8):
-            for shares in (held, honest):
-                shares.arrive()
-            held.rank(place, float(low[place]), float(high[place]))
-            honest.rank(place, float(truth[place]))
-        assert (np.array(held.log_leader) >= np.array(honest.log_leader)).all()
-
-
 def test_without_exchangeable_draws_the_shares_would_be_too_large() -> None:
     """If the best always came last and looked it, i·b_i would overspend: the lemma is about random order."""
     shares = PoolShares(PoolTerms(), 5)

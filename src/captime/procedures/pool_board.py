@@ -153,10 +153,9 @@ class PoolBoard:
         scores = self._scores[config]
         return float(scores.lows(scores.start, scores.settled).var()) if scores.settled > scores.start else 0.25
 
-    def pilot_ends(self, config: int) -> tuple[float, float]:
-        """Sums of the low and of the high ends on the pilot's positions."""
-        scores = self._scores[config]
-        return float(scores.lows(0, self.pilot).sum()), float(scores.highs(0, self.pilot).sum())
+    def pilot_sum(self, config: int) -> float:
+        """Sum of the low ends on the pilot's positions."""
+        return float(self._scores[config].lows(0, self.pilot).sum())
 
     def ahead(self, config: int, leader: int) -> FloatArray:
         """By how much it scored more than the leader on the settled positions they have in common."""

@@ -116,20 +116,16 @@ class PoolShares:
             self._ranked += 1
         return self._ranked if self._ranked < len(self.log_leader) else None
 
-    def rank(self, config: int, pilot: float, most: float | None = None) -> None:
+    def rank(self, config: int, pilot: float) -> None:
         """The pilot scores of `next_unranked` are known: its share as a leader is fixed, for ever.
-
-        When a run is given up may depend on anything. So nobody stands better for it than it would have: what could
-        have been counts for those before a newcomer, and not for the newcomer.
 
         Args:
             config: Who.
-            pilot: Sum of its pilot scores; the least it can be, if runs were given up.
-            most: The most it can be, if that is more.
+            pilot: Sum of its pilot scores.
         """
         number = self._number[config]
         # Equal scores: the newcomer stands behind, or else ranks would not be spread evenly.
         better = sum(earlier >= pilot for earlier in self._pilots)
-        self._pilots.append(pilot if most is None else most)
+        self._pilots.append(pilot)
         share = number * by_arrival(number, self._expected) * by_rank(better, number)
         self.log_leader[config] = -math.log(self._of["random"] * share)

@@ -81,7 +81,7 @@ class PoolStanding:
     def _rank_newcomers(self) -> None:
         """In the order of arrival, each by its pilot scores among those before it."""
         while (config := self.shares.next_unranked) is not None and self._board.known(config) >= self._board.pilot:
-            self.shares.rank(config, *self._board.pilot_ends(config))
+            self.shares.rank(config, self._board.pilot_sum(config))
 
     def _tighten(self, fresh: list[int]) -> None:
         """Bounds of those with new scores, and their duels with the leader. They only ever become tighter."""

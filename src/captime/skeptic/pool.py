@@ -128,17 +128,16 @@ class PoolCheck(Check):
         if who.kind != "draw":
             return self._shares.leader(who)
         draws = [config for config, each in enumerate(self._who) if each.kind == "draw"][: who.number]
-        *before, (own, _) = [self._pilot_ends(config) for config in draws]
-        return self._shares.leader(who, sum(most >= own - _TIE for _, most in before))
+        *before, own = [self._pilot_sum(config) for config in draws]
+        return self._shares.leader(who, sum(earlier >= own - _TIE for earlier in before))
 
-    def _pilot_ends(self, config: int) -> tuple[float, float]:
-        """The least and the most that the pilot's scores can sum to; they differ where runs were given up."""
+    def _pilot_sum(self, config: int) -> float:
         ends, pilot = self._scores.of(config), self._pilot
         if len(ends.low) < pilot or not ends.story.settled[:pilot].all():
             raise LedgerDamaged(
                 f"number {self.held.config} is recommended, but has no rank yet: the pilot of {config} is not over"
             )
-        return float(ends.low[:pilot].sum()), float(ends.high[:pilot].sum())
+        return float(ends.low[:pilot].sum())
 
     # ------------------------------------------------------------------ the claim
 
