@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import folder, ledger_in
-from captime.campaign.earlier import Places, check_unlearned, learn_from, learned_words, short
+from captime.campaign.earlier import Places, check_unlearned, first_attempts, learn_from, learned_words, short
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
+from captime.ledger.reading import STATUSES
 from captime.ledger.rows import Noted, SampleRow
+from captime.runs import Status
 from captime.scenario.pools import as_begun
 from captime.spaces import Proposer, read_space_section
 from captime.streams import FiniteStream, GeneratedStream
@@ -85,6 +87,27 @@ def test_two_campaigns_with_one_seed_share_their_luck() -> None:
     finite = files("x", "y", seed=7)
     assert Places(finite).of(SampleRow(1, "a", "#a", finite.at(1).seed)) == 1
     assert Places(finite).of(SampleRow(4, "a", "#a", endless.at(4).seed)) == 4  # the stream may become longer
+
+
+def test_a_later_attempt_does_not_hide_the_first() -> None:
+    """What a model is told up to a position must not depend on whether somebody tried again behind it."""
+    lost, capped, completed = (STATUSES.index(each) for each in (Status.LOST, Status.CAPPED, Status.COMPLETED))
+    told = [  # configuration, position, orphan, status
+        (0, 0, False, capped),
+        (0, 1, False, lost),
+        (1, 0, True, completed),
+        (0, 1, False, completed),
+        (2, 0, False, completed),
+        (1, 0, False, completed),
+        (0, 0, False, completed),
+    ]
+    names = ("config", "position", "orphan", "status")
+    columns = {name: np.array(each) for name, each in zip(names, zip(*told, strict=True), strict=True)}
+    rows = first_attempts(columns, {0, 1}).tolist()
+    assert rows == [0, 3, 5]
+    for known in range(1, len(told)):
+        before = {name: column[:known] for name, column in columns.items()}
+        assert first_attempts(before, {0, 1}).tolist() == [row for row in rows if row < known]
 
 
 def test_short_names() -> None:

@@ -9,12 +9,13 @@ had been begun by the time it came back. A proposal that begins at s is made fro
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from captime.arrays import FloatArray, IntArray
 from captime.campaign.question import Question
@@ -135,13 +136,7 @@ def _course(path: Path, question: Question) -> Course:
             "ledger that it learnt from"
         )
     numbers = {config: number for number, config in enumerate(fitting)}
-    # Of several attempts the first that says something: whether somebody tried again later is a lesson about later.
-    lost, first = STATUSES.index(Status.LOST), dict[tuple[int, int], int]()
-    told = zip(*(columns[name].tolist() for name in ("config", "position", "orphan", "status")), strict=True)
-    for row, (config, position, orphan, status) in enumerate(told):
-        if config in numbers and not orphan and status != lost:
-            first.setdefault((config, position), row)
-    rows = np.array(list(first.values()), dtype=np.int64)
+    rows = first_attempts(columns, numbers)
     places = Places(question.stream)
     single = np.array([places.of(sample) for sample in samples], dtype=np.int64)
     so_far = np.maximum.accumulate(np.append(_NOWHERE, single))
@@ -166,6 +161,23 @@ def _course(path: Path, question: Question) -> Course:
             )
         ),
     )
+
+
+def first_attempts(columns: Mapping[str, NDArray[Any]], configs: Container[int]) -> IntArray:
+    """Which rows teach: of several attempts at a run the first that says something.
+
+    Not the newest: whether somebody tried again is a lesson about what came later.
+
+    Args:
+        columns: Outcomes on record, in the order in which they came.
+        configs: Whose.
+    """
+    lost, first = STATUSES.index(Status.LOST), dict[tuple[int, int], int]()
+    told = zip(*(columns[name].tolist() for name in ("config", "position", "orphan", "status")), strict=True)
+    for row, (config, position, orphan, status) in enumerate(told):
+        if config in configs and not orphan and status != lost:
+            first.setdefault((config, position), row)
+    return np.array(list(first.values()), dtype=np.int64)
 
 
 def _check_target(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
