@@ -1,0 +1,90 @@
+"""What race and pool decide on a seeded table, at 1, 8 and 64 virtual slots: exactly what was recorded.
+
+These traces guard the rules of deciding. A change that makes one of them differ makes old ledgers impossible to resume,
+so it needs the next number (`captime.scenario.identity.RULES`) and a new recording, made by running this file:
+`python tests/golden/test_rules_of_deciding.py`, with `tests` on the path. Nothing else is a reason to record anew.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from captime.evidence import Evidence
+from captime.executors import VirtualExecutor
+from captime.live import drive_parallel
+from captime.procedures import Problem
+from captime.procedures.pool import Pool
+from captime.procedures.pool_terms import PoolTerms
+from captime.procedures.protocol import Procedure
+from captime.procedures.race import Race
+from captime.runs import RunRequest
+from captime.sources.sampling import stream_of
+from captime.sources.synthetic import synthetic_table
+from captime.utilities import parse_utility
+
+RECORDED = Path(__file__).parent / "rules_of_deciding.json"
+UTILITY = parse_utility("log-laplace(20, 1)")
+KINDS, SLOTS = ("race", "pool"), (1, 8, 64)
+SHOWN = 24
+"""So many runs are recorded one by one, to show where two stories part; all of them are in the digest."""
+
+
+def procedure_of(kind: str, limit: float) -> Procedure:
+    """A race of 12 listed configurations, or a pool that draws and proposes up to 40."""
+    if kind == "race":
+        return Race(Problem(12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=1500, seed=11))
+    terms = PoolTerms(n_listed=2, limit=40)
+    return Pool(Problem(40, UTILITY, 0.1, 0.3, captime_limit=limit, n_instances=1500, seed=11, pool=terms), gamma=0.3)
+
+
+def decided(kind: str, slots: int) -> dict[str, Any]:
+    """The runs that were asked for, in order, and the certificates that were held on the way."""
+    table = synthetic_table(5, 12 if kind == "race" else 40, 1500, limit=300.0)
+    procedure = procedure_of(kind, table.limit)
+    executor = VirtualExecutor(table, stream_of("given", table.groups, 0), slots)
+    runs: list[list[int]] = []
+    certificates: list[list[float]] = []
+    submit = executor.submit
+
+    def watch(requests: list[RunRequest]) -> None:
+        runs.extend([request.config, request.instance] for request in requests)
+        submit(requests)
+
+    def look(made: Procedure, *_: object) -> None:
+        held = made.certificate()
+        said = [held.config, round(held.epsilon, 9), held.n_configs, int(made.candidates.sum())]
+        if not certificates or certificates[-1][1:] != said:
+            certificates.append([len(runs), *said])
+
+    executor.submit = watch  # type: ignore[method-assign,assignment] # everything that is started is written down
+    evidence = Evidence(table.n_configs, procedure.plan, UTILITY)
+    outcome = drive_parallel(procedure, executor, evidence, observer=look)
+    return {
+        "stopped": outcome.stopped,
+        "runs": len(runs),
+        "runs_digest": hashlib.sha256(json.dumps(runs).encode()).hexdigest(),
+        "first_runs": runs[:SHOWN],
+        "certificates": certificates,
+    }
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_decisions_are_those_on_record(kind: str, slots: int) -> None:
+    """The same runs in the same order, and the same certificates: leader, epsilon, configurations, candidates."""
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[kind][str(slots)]
+    found = decided(kind, slots)
+    assert found["first_runs"] == recorded["first_runs"]
+    for here, there in zip(found["certificates"], recorded["certificates"], strict=False):
+        assert here == pytest.approx(there, abs=2e-9)
+    assert (found["stopped"], found["runs"]) == (recorded["stopped"], recorded["runs"])
+    assert found["runs_digest"] == recorded["runs_digest"]
+    assert len(found["certificates"]) == len(recorded["certificates"])
+
+
+if __name__ == "__main__":
+    made = {kind: {str(slots): decided(kind, slots) for slots in SLOTS} for kind in KINDS}
+    RECORDED.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
