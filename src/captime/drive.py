@@ -28,7 +28,8 @@ class Outcome:
 
     Attributes:
         certificate: The statement.
-        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget` or `interrupted`.
+        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `interrupted`, or `idle` if the procedure
+            wanted nothing although it was not content.
         rounds: Decisions taken.
         candidates: Who may still be the best.
         seconds: CPU seconds per configuration, in the accounting chosen.
@@ -85,7 +86,9 @@ def drive(
         if lap.spent() >= budget:
             stopped = "budget"
             break
-        lap.run()
+        if not lap.run():
+            stopped = "idle"
+            break
         if observer is not None:
             observer(procedure, replay)
     return _outcome(procedure, replay, stopped, trace)
@@ -111,18 +114,24 @@ class _Lap:
         """CPU seconds so far."""
         return float(self._replay.tally.seconds.sum())
 
-    def run(self) -> None:
-        """One lap, by whichever way the procedure can be told."""
+    def run(self) -> bool:
+        """Run one lap, by whichever way the procedure can be told; False if it wants nothing, which cannot change."""
         procedure = self._procedure
         before = procedure.candidates.copy()
         if self._ahead is not None:
             made = self._several_rounds(self._ahead)
         else:
             due = procedure.ask(slots=1)
+            if len(due) == 0:
+                # Asking may have moved it on, into another phase; a second empty answer is final.
+                due = procedure.ask(slots=1)
+            if len(due) == 0:
+                return False
             several = None if self._in_turns is None else self._several_turns(self._in_turns, due)
             made = self._one_decision(due) if several is None else several
         self._incidents(made, before)
         self._trace.blocks.append(made)
+        return True
 
     def _several_rounds(self, procedure: LooksAhead) -> Decisions:
         """Lockstep: show more rounds at a time while that works out, fewer when it was too many."""

@@ -59,6 +59,7 @@ class Evidence:
         self._flying: dict[tuple[int, int], RunRequest] = {}
         self._aloft: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._retired: BoolArray = np.zeros(n_configs, dtype=np.bool_)
+        self._some_given_up = False
 
     @property
     def open(self) -> int:
@@ -78,7 +79,7 @@ class Evidence:
         if more <= 0:
             return
         tally, nothing = self.tally, np.zeros(more, dtype=np.int64)
-        for name in ("level", "n", "settled", "skipped", "open", "completed", "runs"):
+        for name in ("level", "n", "settled", "skipped", "open", "completed", "given_up", "runs"):
             setattr(tally, name, np.concatenate((getattr(tally, name), nothing)))
         for name in ("utility_low", "utility_high", "seconds"):
             setattr(tally, name, np.concatenate((getattr(tally, name), np.zeros(more))))
@@ -239,6 +240,8 @@ class Evidence:
         cut = ~known & ~runs.flying[place] & (runs.attempts[place] > 0) & (seen >= runs.captime[place])
         ended = known | cut
         runs.settled[place] = ended | runs.abandoned[place]
+        runs.given_up[place] = runs.abandoned[place] & ~ended
+        self._some_given_up |= bool(runs.given_up[place].any())
         if ended.any():
             self._settle(runs, position[ended], level[ended])
         if not ended.all():
@@ -261,6 +264,8 @@ class Evidence:
         sums, tally.completed[config], tally.open[config] = runs.totals(int(tally.n[config]))
         tally.utility_low[config], tally.utility_high[config], tally.seconds[config] = sums
         tally.settled[config] = runs.done
+        if self._some_given_up:
+            tally.given_up[config] = np.count_nonzero(runs.given_up[: int(tally.n[config]) - runs.start])
 
     def samples(self, config: int, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Low and high ends of that configuration on positions first, …, last - 1; 0 and 1 where nothing was run."""

@@ -21,6 +21,7 @@ _UNHEARD_OF: dict[str, float | bool | int] = {
     "flying": False,
     "skipped": False,
     "abandoned": False,
+    "given_up": False,
 }
 
 
@@ -44,6 +45,7 @@ class Prefix:
         flying: Whether an attempt is under way.
         skipped: Whether it will never be run.
         abandoned: Whether it was begun and will never be tried again; what was seen of it is all there will be.
+        given_up: Whether it was abandoned before the captime in force, so that its score stays an interval.
         done: Length of the prefix in which everything is settled.
         sums: Low ends, high ends and costs over that prefix, added from the left.
         n_completed: Completed runs of that prefix.
@@ -61,6 +63,7 @@ class Prefix:
     flying: BoolArray
     skipped: BoolArray
     abandoned: BoolArray
+    given_up: BoolArray
 
     def __init__(self) -> None:
         self.start = 0

@@ -27,6 +27,8 @@ class Tally:
         skipped: Positions of the prefix that were skipped for ever.
         open: Runs of the prefix that are not settled at that level (always 0 in a replay).
         completed: Runs of the prefix that ended before their captime.
+        given_up: Settled runs of the prefix that were stopped before their captime and are never tried again (always 0
+            in a replay). Their scores stay intervals: neither the high end nor the difference from u(κ) is proven.
         utility_low: Sum of the low ends of the scores.
         utility_high: Sum of the high ends of the scores.
         seconds: CPU seconds spent.
@@ -40,6 +42,7 @@ class Tally:
     skipped: IntArray
     open: IntArray
     completed: IntArray
+    given_up: IntArray
     utility_low: FloatArray
     utility_high: FloatArray
     seconds: FloatArray
@@ -61,6 +64,7 @@ def blank_tally(n_configs: int, samples: Samples) -> Tally:
         skipped=zeros(),
         open=zeros(),
         completed=zeros(),
+        given_up=zeros(),
         utility_low=np.zeros(n_configs),
         utility_high=np.zeros(n_configs),
         seconds=np.zeros(n_configs),

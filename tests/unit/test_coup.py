@@ -36,11 +36,7 @@ def built(n_configs: int = 5000, delta: float = 0.01, **options: object) -> Coup
 
 def pools(made: Coup, phases: int) -> list[int]:
     """n_p of the first phases."""
-    found = []
-    for phase in range(1, phases + 1):
-        made._phase = phase
-        found.append(made._pool_size(made.problem.delta))
-    return found
+    return [made._pool_size(made.problem.delta, phase) for phase in range(1, phases + 1)]
 
 
 @steady

@@ -72,27 +72,57 @@ def survey_of(question: Question, captime: float, instances: int | None = None) 
 
 
 def table_of(path: Path, name: str, captime: float) -> RuntimeTable:
-    """What a ledger of a survey has measured, as a table: only positions on which nothing is missing.
+    """Return what a ledger of a survey has measured, as a table: only positions on which every run is known.
 
-    A run that was cut is known as "at least the captime"; one that failed never finishes. A run that was given up by
-    the wall-clock guard or lost for good is known no better than that, and counts as never finishing; a note says how
-    many there are.
+    A run that was cut is known as "at least the captime"; one that failed never finishes. A run that was given up (by
+    the wall-clock guard, or lost too often) is known neither way, and a table has no word for that: its instance is
+    left out, and a note says how many there are.
+    """
+    measured, unfinished = measured_runs(path, name, captime)
+    given_up = ~np.isnan(unfinished)
+    if not given_up.any():
+        return measured
+    known = np.flatnonzero(~given_up.any(axis=0))
+    if len(known) == 0:
+        raise ScenarioError(
+            f"{path}: on every instance some run was given up by the wall-clock guard or lost too often, so that no "
+            'table can be made; if the program waits rather than computes, measure it with clock = "wall"'
+        )
+    left_out = measured.n_instances - len(known)
+    note = (
+        f"{left_out} instances are left out because {np.count_nonzero(given_up)} runs on them were given up by the "
+        "wall-clock guard or lost; what is simulated on this table is about the others"
+    )
+    return RuntimeTable.build(
+        name,
+        measured.configs,
+        [measured.instances[position] for position in known.tolist()],
+        np.ascontiguousarray(measured.seconds[:, known]),
+        recorded_limit=captime,
+        notes=[*measured.notes, note],
+    )
+
+
+def measured_runs(path: Path, name: str, captime: float) -> tuple[RuntimeTable, FloatArray]:
+    """Return all runs of a survey on the positions where none is missing, those that were given up included.
+
+    Returns:
+        The table, in which a given-up run stands as cut, and of the same shape the CPU seconds after which given-up
+        runs were last seen unfinished; not a number for all other runs.
     """
     with LedgerReader(path) as reader:
         configs = [config.name for config in reader.configs]
         samples, columns = reader.sample_rows(), reader.outcomes()
         clock = reader.scenario.get("clock", "cpu")
-    seconds, given_up = _seconds(columns, len(configs), captime)
+    seconds, unfinished = _seconds(columns, len(configs), captime)
     whole = np.flatnonzero(~np.isnan(seconds).any(axis=0))
     if len(whole) == 0:
         raise ScenarioError(f"{path}: there is no instance yet on which every configuration was run; go on measuring")
     named = {sample.position: sample.instance for sample in samples}
     notes = [f"measured by captime measure; captime {captime:g} s on the {clock} clock"]
-    if given_up:
-        notes.append(f"{given_up} runs were given up by the wall-clock guard or lost; they count as never finishing")
     if len(whole) < len(samples):
         notes.append(f"{len(samples) - len(whole)} instances are left out because some of their runs are missing")
-    return RuntimeTable.build(
+    table = RuntimeTable.build(
         name,
         configs,
         [named[position] for position in whole.tolist()],
@@ -100,10 +130,14 @@ def table_of(path: Path, name: str, captime: float) -> RuntimeTable:
         recorded_limit=captime,
         notes=notes,
     )
+    return table, unfinished[:, whole]
 
 
-def _seconds(columns: Columns, n_configs: int, captime: float) -> tuple[FloatArray, int]:
-    """Runtimes by configuration and position, not a number where nothing is known, and how many were given up."""
+def _seconds(columns: Columns, n_configs: int, captime: float) -> tuple[FloatArray, FloatArray]:
+    """By configuration and position: runtimes, not a number where nothing is known; when given-up runs were last seen.
+
+    A given-up run has the captime as its runtime: it is unfinished, and when it would have ended is not known.
+    """
     status, runtime = columns["status"], columns["runtime"]
 
     def ended_as(wanted: Status) -> BoolArray:
@@ -115,8 +149,12 @@ def _seconds(columns: Columns, n_configs: int, captime: float) -> tuple[FloatArr
     value[ended_as(Status.COMPLETED)] = np.minimum(runtime, captime)[ended_as(Status.COMPLETED)]
     # A run that was stopped before its captime was interrupted, and is made again; it says nothing here.
     value[ended_as(Status.CAPPED) & (runtime >= captime)] = captime
-    value[ended_as(Status.FAILED) | given_up] = np.inf
+    value[ended_as(Status.FAILED)] = np.inf
+    value[given_up] = captime
     known = ~np.isnan(value)
     seconds = np.full((n_configs, int(columns["position"].max(initial=-1)) + 1), np.nan)
     seconds[columns["config"][known], columns["position"][known]] = value[known]
-    return seconds, int(np.count_nonzero(given_up))
+    unfinished = np.full(seconds.shape, np.nan)
+    given_up &= runtime < captime
+    unfinished[columns["config"][given_up], columns["position"][given_up]] = runtime[given_up]
+    return seconds, unfinished

@@ -51,16 +51,18 @@ class Validation:
     better: Mapping[str, Worth]
 
 
-def validate(table: RuntimeTable, utility: Utility, delta: float) -> Validation:
+def validate(table: RuntimeTable, utility: Utility, delta: float, unfinished: FloatArray | None = None) -> Validation:
     """Compare the configurations of a table that was measured on held-out instances; the first one with all others.
 
     Args:
         table: The runs.
         utility: What answers are worth.
         delta: Allowed probability that any interval is wrong.
+        unfinished: Of the shape of the table: seconds after which runs that were given up were last seen unfinished;
+            not a number for all other runs. Left out: none was given up.
     """
     check_delta(delta)
-    low, high = score_ends(table, utility)
+    low, high = score_ends(table, utility, unfinished)
     others = table.configs[1:]
     # Two ends for each mean and for each difference, all of them at once.
     log_inverse = math.log(2 * (len(table.configs) + len(others)) / delta)
@@ -80,13 +82,22 @@ def validate(table: RuntimeTable, utility: Utility, delta: float) -> Validation:
     return Validation(low.shape[1], delta, worth, better)
 
 
-def score_ends(table: RuntimeTable, utility: Utility) -> tuple[FloatArray, FloatArray]:
-    """Utilities as intervals: an answer is worth what it is, a failure nothing, a cut run anything up to u(captime)."""
+def score_ends(
+    table: RuntimeTable, utility: Utility, unfinished: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return utilities as intervals: an answer is worth what it is, a failure nothing, a cut run up to u(captime).
+
+    A run that was given up after s seconds is worth anything from 0 to u(s).
+    """
     cut = table.seconds >= table.limit
     cut &= np.isfinite(table.seconds)
     worth = utility(table.seconds)
     low = np.where(cut, 0.0, worth)
     high = np.where(cut, utility(np.array(table.limit)), worth)
+    if unfinished is not None:
+        given_up = ~np.isnan(unfinished)
+        low[given_up] = 0.0
+        high[given_up] = utility(unfinished[given_up])
     return low, high
 
 

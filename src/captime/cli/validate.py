@@ -11,10 +11,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from captime.campaign import Question, measure, table_of
+from captime.campaign import Question, measure
 from captime.campaign.acquaintance import met_before
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
-from captime.campaign.measuring import survey_of
+from captime.campaign.measuring import measured_runs, survey_of
 from captime.campaign.roster import configuration_of
 from captime.campaign.validating import validate
 from captime.cli.early_ends import COMPLETE, say_why
@@ -106,8 +106,9 @@ def validate_command(
         )
     stopped = result.outcome.stopped
     say_why(stopped)
+    table, unfinished = measured_runs(out, "held-out", seconds)
     told = Validated(
-        found=validate(table_of(out, "held-out", seconds), question.utility, delta),
+        found=validate(table, question.utility, delta, unfinished),
         asked=tuple((name, row.name) for name, row in asked_for),
         recommended=known[held.config].name,
         held=held,

@@ -88,7 +88,7 @@ class Coup(Optimist):
         self._pool_too_large = False
         top = np.inf if published else problem.captime_top
         ladder = Ladder.doubling(problem.utility, problem.captime_first, top)
-        pool = self._pool_size(problem.delta)
+        pool = self._pool_size(problem.delta, self._phase)
         if pool > problem.n_configs:
             raise ScenarioError(
                 f"coup's first phase needs {pool} configurations, but there are {problem.n_configs}; use oup, which "
@@ -116,13 +116,16 @@ class Coup(Optimist):
     @property
     def _gamma(self) -> float:
         """gamma_p."""
-        return math.exp(-self._phase * self._rates[1])
+        return self._gamma_of(self._phase)
 
-    def _pool_size(self, delta: float) -> int:
+    def _gamma_of(self, phase: int) -> float:
+        return math.exp(-phase * self._rates[1])
+
+    def _pool_size(self, delta: float, phase: int) -> int:
         """n_p: with so many draws the luckiest gamma_p is missed with probability at most 3·delta / (π²p²)."""
-        miss = delta * PhaseBudget(delta, 1, self._phase).pool_share()
+        miss, gamma = delta * PhaseBudget(delta, 1, phase).pool_share(), self._gamma_of(phase)
         # (1 - γ)^n <= miss exactly; the authors use (1 - γ)^n <= e^(-γn) first.
-        needed = math.log(miss) / math.log1p(-self._gamma) if self._exact_pool else -math.log(miss) / self._gamma
+        needed = math.log(miss) / math.log1p(-gamma) if self._exact_pool else -math.log(miss) / gamma
         return max(2, math.ceil(needed))
 
     def _fresh_intervals(self, problem: Problem, plan: Ladder, pool: int) -> Intervals:
@@ -139,11 +142,13 @@ class Coup(Optimist):
             self.phases.append(Phase(self._phase, self._pool, self._leader, gap, self._gamma, self.rounds))
             if self._certificate.epsilon <= self.problem.epsilon:
                 return
+            pool = self._pool_size(self.problem.delta, self._phase + 1)
+            if pool > self.problem.n_configs:
+                # The next phase does not begin: runs under way still speak about the pool and the gamma of this one.
+                self._pool_too_large = True
+                return
             self._phase += 1
-            pool = self._pool_size(self.problem.delta)
-            self._pool_too_large = pool > self.problem.n_configs
-            if not self._pool_too_large:
-                width, gap = self._start_phase(pool)
+            width, gap = self._start_phase(pool)
 
     def _start_phase(self, pool: int) -> tuple[float, float]:
         """Bounds anew from all data, at the budget of this phase; width and gap as they are then."""

@@ -65,7 +65,8 @@ class CoupPlus(LeaderAndChallenger):
         news = changed[(tally.open.take(changed) == 0) & (tally.n.take(changed) > self._n.take(changed))]
         if len(news):
             now = SingleSteps(tally, news)
-            cells = self._cells(now.n[:, 0], now.level, now.high[:, 0], now.completed[:, 0])
+            low = np.where(now.given_up > 0, now.low[:, 0], np.nan)
+            cells = self._cells(now.n[:, 0], now.level, now.high[:, 0], now.completed[:, 0], low)
             for row, ends in enumerate(zip(*(values.tolist() for values in cells), strict=True)):
                 self._move(now, row, 0, ends)
             self._decide()
@@ -124,14 +125,27 @@ class CoupPlus(LeaderAndChallenger):
         return np.array(moved, dtype=np.int64).reshape(-1, 2), told
 
     def _cells(
-        self, n: IntArray, level: IntArray, high: FloatArray, completed: IntArray
+        self, n: IntArray, level: IntArray, high: FloatArray, completed: IntArray, low: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Lower and upper end of each cell by itself, and whether the captime has to rise after it."""
+        """Lower and upper end of each cell by itself, and whether the captime has to rise after it.
+
+        Args:
+            n: Prefix lengths.
+            level: Captime levels.
+            high: Sums of the high ends.
+            completed: Completed runs.
+            low: Sums of the low ends where runs were given up, not a number elsewhere. u(min(t, κ)) of such a run lies
+                between u(κ) and its high end, so the lower end of the cell may count u(κ) for it and no more.
+        """
         floor = self.plan.floor(level)
         span = 1.0 - floor
         # The high ends lie in [u(κ), 1]: stretched to [0, 1], bounded on both sides, shrunk back.
-        total = np.clip(np.divide(high - n * floor, span, out=np.zeros(len(n)), where=span > 0), 0.0, n)
-        sums = np.stack((total, n - total, completed))
+        total = _stretched(high, n, floor, span)
+        proven = total
+        if low is not None and not np.isnan(low).all():
+            least = _stretched(low + floor * (n - completed), n, floor, span)
+            proven = np.where(np.isnan(low), total, np.minimum(least, total))
+        sums: FloatArray = np.stack((proven, n - total, completed)).astype(np.float64, copy=False)
         bounded = kl_lower(n, sums, self.budget.log_inverse(n, level))
         mean_low, mean_high = floor + span * bounded[0], 1.0 - span * bounded[1]
         hidden = floor * (1.0 - bounded[2])
@@ -160,3 +174,9 @@ class CoupPlus(LeaderAndChallenger):
         for array, before in zip(self._arrays(), held.arrays, strict=True):
             array[:] = before
         self.rounds, self._left, self._certificate = held.rounds, held.left, held.certificate
+
+
+def _stretched(total: FloatArray, n: IntArray, floor: FloatArray, span: FloatArray) -> FloatArray:
+    """Sums of numbers in [floor, 1], as sums of the same numbers stretched to [0, 1]."""
+    stretched: FloatArray = np.clip(np.divide(total - n * floor, span, out=np.zeros(len(n)), where=span > 0), 0.0, n)
+    return stretched

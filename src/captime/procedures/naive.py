@@ -76,8 +76,16 @@ class Naive:
         lower, upper = self.intervals.tightened(now.n, now.level, now.low, now.high, start)
         self.intervals.keep(everyone, lower[:, 0], upper[:, 0])
         best = int(tally.utility_high.argmax())
-        # Never above the epsilon asked for: 2α + u(κ) = epsilon by the choice of m, and the bounds at hand are tighter.
-        epsilon = self.intervals.gap(best, everyone) if self._realised else self.problem.epsilon
+        if bool(tally.given_up.any()):
+            # The largest mean is no longer known, nor is epsilon what the choice of m made it: a run that was given up
+            # is worth anything from 0 up to its high end. The bounds count it so, and the leader is chosen by them.
+            best = int(self.intervals.lower.argmax())
+            epsilon = self.intervals.gap(best, everyone)
+        elif self._realised:
+            epsilon = self.intervals.gap(best, everyone)
+        else:
+            # 2α + u(κ) = epsilon by the choice of m, and the bounds at hand are tighter.
+            epsilon = self.problem.epsilon
         self._certificate = self.intervals.certificate(best, epsilon)
 
     def certificate(self) -> Certificate:
@@ -88,7 +96,9 @@ class Naive:
         """See the protocol."""
         if self.problem.n_configs == 1:
             return "single"
-        return "epsilon" if self.rounds else None
+        if not self.rounds:
+            return None
+        return "epsilon" if self._certificate.epsilon <= self.problem.epsilon else "instances"
 
 
 def _checked_captime(problem: Problem, captime: float | None) -> float:

@@ -78,7 +78,7 @@ class Race(Claims):
         self._scout: Scout | None = None
         if scout and n_configs >= _SCOUT_FROM and self._available >= _SCOUT_INSTANCES:
             level = -math.log(SCOUT * problem.delta)
-            self._scout = Scout(n_configs, 1.0 - problem.epsilon, level, n_configs * first_runs, self._board)
+            self._scout = Scout(n_configs, 1.0 - problem.epsilon, level, first_runs, self._board)
         self._tried = self._scout
         # How far the scout got. Before that position the warm start has to be blind for what happened there.
         self._scouted = 0

@@ -42,7 +42,7 @@ class Scout:
         n_configs: How many configurations there are.
         goal: The lower bound wanted, 1 - epsilon.
         log_inverse: ln(1 / failure probability) of that bound.
-        warm_runs: How many runs the warm start will take.
+        first_runs: How many positions everybody runs in the first round of the warm start.
         board: Where bounds are computed.
 
     Attributes:
@@ -53,14 +53,16 @@ class Scout:
         level: ln(1 / failure probability) of the bound.
     """
 
-    def __init__(self, n_configs: int, goal: float, log_inverse: float, warm_runs: int, board: Scoreboard) -> None:
+    def __init__(self, n_configs: int, goal: float, log_inverse: float, first_runs: int, board: Scoreboard) -> None:
         self._members: IntArray = _spread(n_configs, _MEMBERS)
-        more = min(n_configs // _ONE_IN, _MOST_MEMBERS)
+        # More members are called to the first trial's positions for what happened there. That is blind only if the warm
+        # start sends everybody to all of these positions, whatever happens.
+        more = min(n_configs // _ONE_IN, _MOST_MEMBERS) if first_runs >= _TRIALS[0] else 0
         self._more = np.setdiff1d(_spread(n_configs, more), self._members) if more > _MEMBERS else self._members[:0]
         self._goal = goal
         self._enough = _ENOUGH if goal < _OUT_OF_SIGHT else _ENOUGH_FOR_ANYTIME
         self.level = log_inverse
-        self._most_runs = _SHARE * warm_runs
+        self._most_runs = _SHARE * n_configs * first_runs
         self._board = board
         self._round = 0
         self._counts: IntArray = board.blank_counts()

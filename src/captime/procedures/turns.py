@@ -90,6 +90,7 @@ class SingleSteps:
         self.low: FloatArray = tally.utility_low[config, None]
         self.high: FloatArray = tally.utility_high[config, None]
         self.completed: IntArray = tally.completed[config, None]
+        self.given_up: IntArray = tally.given_up.take(config)
 
     def payable(self, row: IntArray, /) -> int:
         """It has been paid."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from captime.arrays import BoolArray, FloatArray
+from captime.arrays import FloatArray
 from captime.errors import LedgerDamaged
 from captime.skeptic.books import Story
 from captime.skeptic.check import Check
@@ -173,15 +173,14 @@ def _hoeffding(question: Question, story: Story, cells: Cells) -> tuple[float, f
     answered = ~np.isnan(story.runtime)
     worth = np.asarray(question.utility(np.where(answered, story.runtime, np.inf)))
     for level, captime in enumerate(cells.rungs.tolist()):
-        known = _known_by(story, captime)
-        if not len(known) or not known[0]:
-            break
-        n = np.arange(1, len(known) + 1)[np.logical_and.accumulate(known)]
-        in_time = (answered & (story.runtime < captime))[: len(n)]
+        n = np.arange(1, len(story) + 1)
+        in_time = answered & (story.runtime < captime)
         floor = float(question.utility(np.array(captime)))
-        low = np.where(in_time, worth[: len(n)], 0.0)
-        # A run that is not done by its captime, a crash included, counts as an answer just then.
-        high = np.where(in_time, worth[: len(n)], floor)
+        low = np.where(in_time, worth, 0.0)
+        # A run that is not done by its captime, a crash included, counts as an answer just then; one that was seen
+        # unfinished and no further (given up, or stopped at an earlier rung) as an answer at that moment.
+        late = np.where(answered | story.failed, captime, np.minimum(story.seen, captime))
+        high = np.where(in_time, worth, np.asarray(question.utility(late)))
         radius = np.sqrt(cells.price(n.astype(np.float64), level) / (2.0 * n)) * _ROUNDED
         lower = np.floor(low * _GRAIN).astype(np.int64).cumsum() / (_GRAIN * n) - radius
         upper = np.ceil(high * _GRAIN).astype(np.int64).cumsum() / (_GRAIN * n) + (1.0 - floor) * radius
@@ -191,9 +190,3 @@ def _hoeffding(question: Question, story: Story, cells: Cells) -> tuple[float, f
         best_low = max(best_low, float(lower.max(initial=0.0)))
         best_high = min(best_high, float(upper.min(initial=1.0)))
     return best_low, best_high
-
-
-def _known_by(story: Story, captime: float) -> BoolArray:
-    """Of which runs it is known whether they answer before this captime."""
-    known: BoolArray = ~np.isnan(story.runtime) | story.failed | (story.seen >= captime)
-    return known
