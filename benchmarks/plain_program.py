@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 
 from captime.runs import RunOutcome, RunRequest, Status
+from captime.streams.protocol import Instance
 from captime.supervision.messages import Launch, Report, plain_launch
 
 
@@ -48,3 +49,7 @@ class PlainProgram:
     def command_line(self, _config: int, _instance: str, _seed: int) -> list[str]:
         """See the protocol."""
         return list(self.launch_now.argv)
+
+    def how_started(self, _config: int, _instance: Instance, _seed: int) -> str:
+        """See the protocol."""
+        return ""

@@ -50,6 +50,10 @@ class Recorded:
         """What it would be."""
         return ["recorded", str(config), instance, str(seed)]
 
+    def how_started(self, config: int, instance: Instance, seed: int) -> str:
+        """What it would be."""
+        return f"The command was: recorded {config} {instance.name} {seed}"
+
 
 class Numbered:
     """Instances without content."""

@@ -14,6 +14,7 @@ import pytest
 from captime.errors import ScenarioError
 from captime.executors.local import LocalExecutor
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
+from captime.streams.protocol import Instance
 from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.processes import tagged
 
@@ -69,6 +70,10 @@ class Plain:
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """See the protocol."""
         return []
+
+    def how_started(self, config: int, instance: Instance, seed: int) -> str:
+        """See the protocol."""
+        return ""
 
 
 class Bench:

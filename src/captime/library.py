@@ -1,10 +1,14 @@
 """`captime.configure`: a campaign from Python in one call, with a function or a command as its target."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from captime.campaign.earlier import learn_from as lessons_of
 from captime.campaign.executors import executor_of
@@ -13,17 +17,24 @@ from captime.campaign.identity import as_begun
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
 from captime.errors import ScenarioError
+from captime.programs.hints import did_you_mean
 from captime.report.campaign_view import campaign_view
 from captime.scenario import scenario_of
+from captime.scenario.complaints import shown
+from captime.scenario.models import Instances as InstanceFields
+from captime.scenario.models import Target as TargetFields
+from captime.scenario.models import Wishes
 from captime.spaces import Space, section_of
 from captime.spaces.formats.toml import scenario_section
 from captime.utilities import Utility
 
 Target = Callable[..., Any] | Sequence[str] | Mapping[str, Any]
 Configurations = Mapping[str, Mapping[str, Any]] | Sequence[Mapping[str, Any]]
-Instances = str | Sequence[Any] | Mapping[str, Any]
+Instances = str | Iterable[Any] | Mapping[str, Any]
 SpaceLike = Mapping[str, Any] | str | PathLike[str] | Space
 Files = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+_REFERENCE = re.compile(r"[\w./]+:[\w.]+")
 
 
 def _never() -> bool:
@@ -58,7 +69,7 @@ def configure(
     Args:
         target: A function, called as `f(settings, instance, seed)` or with the parameters it names; a command, one word
             per argument, with `{instance}`, `{seed}` and the names of settings in braces; or the `[target]` section of
-            a scenario as a dictionary.
+            a scenario as a dictionary, in which `function` may be the function itself.
         instances: A pattern of file names; a list of files or of Python values; or the `[instances]` section.
         configurations: Settings by name, or a list of settings; or, in their place, a space.
         space: What can be set: the `[space]` section of a scenario as a dictionary, a file that has one or that has
@@ -87,6 +98,7 @@ def configure(
     Returns:
         The certificate and everything that led to it.
     """
+    _check_kinds(more, configurations=configurations, space=space, utility=utility, learn_from=learn_from)
     if (configurations is None) == (space is None):
         found = "neither" if space is None else "both"
         raise ScenarioError(
@@ -105,23 +117,16 @@ def configure(
     }
     if client is not None:
         document["executor"] = {"kind": "dask", **document.get("executor", {})}
-    function = target if callable(target) else None
-    values: Sequence[Any] | None = None
-    if isinstance(target, Mapping):
-        document["target"] = dict(target)
-    elif not callable(target):
-        document["target"] = {"command": list(target)}
-    if isinstance(instances, Mapping):
-        document["instances"] = dict(instances)
-    elif isinstance(instances, str):
-        document["instances"] = {"files": instances, "sampling": sampling}
-    elif function is None:
-        document["instances"] = {"files": [_escaped(fspath(each)) for each in instances], "sampling": sampling}
-    else:
-        values, document["instances"] = list(instances), {"sampling": sampling}
+    function, document["target"] = _target(target)
+    values, document["instances"] = _instances(instances, sampling, to_a_function="function" in document["target"])
+    if function is not None:
+        del document["target"]["function"]
+    asked = scenario_of(_plain(document), folder, function=function, values=values, name="configure")
+    if ledger is not None:
+        asked = as_begun(asked, Path(ledger))
+    parts = asked.build()
+    # Not before the call is known to be right: one that is refused leaves nothing behind.
     path = Path(mkdtemp(prefix="captime-")) / "campaign.ledger" if ledger is None else Path(ledger)
-    asked = scenario_of(document, folder, function=function, values=values)
-    parts = as_begun(asked, path).build()
     question = question_of(parts)
     earlier = lessons_of(_paths(learn_from), question)
     with (
@@ -146,6 +151,97 @@ def configure(
         )
 
 
+def _check_kinds(
+    more: Mapping[str, Any], *, configurations: object, space: object, utility: object, learn_from: object
+) -> None:
+    """Refuse keywords that do not exist, and values of a kind that cannot be meant, in the words of Python."""
+    for name in more:
+        if name not in Wishes.model_fields:
+            raise ScenarioError(f"configure: {_unknown(name)}")
+    if not (isinstance(utility, str) or hasattr(utility, "inverse")):
+        expected = "a text such as 'log-laplace(1, 1)', or what captime.from_callable makes of a function"
+        raise _wrong("utility", utility, expected)
+    if not (configurations is None or _is_table(configurations) or _is_list_of_tables(configurations)):
+        found = "a dict of settings by name, such as {'default': {'steps': 10}}, or a list of such settings"
+        raise _wrong("configurations", configurations, found)
+    if not (space is None or isinstance(space, Mapping | str | PathLike | Space)):
+        raise _wrong("space", space, "a dict such as {'steps': {'type': 'int', 'low': 1, 'high': 100}}, or a file")
+    if not (isinstance(learn_from, str | PathLike) or _is_list(learn_from)):
+        raise _wrong("learn_from", learn_from, "a ledger, or a list of ledgers")
+
+
+def _unknown(name: str) -> str:
+    """Return what to say of a keyword that does not exist."""
+    if name in TargetFields.model_fields:
+        return f"{name} is a field of the target; write target={{'function': solve, '{name}': …}}, or 'command'"
+    if name in InstanceFields.model_fields:
+        return f"{name} is a field of the instances; write instances={{'files': '*.cnf', '{name}': …}}"
+    own = [each for each in signature(configure).parameters if each != "more"]
+    known = [*own, *(each for each in Wishes.model_fields if each not in own)]
+    return f"{name} is no keyword of configure{did_you_mean(name, known) or '; there are ' + ', '.join(known)}"
+
+
+def _target(target: object) -> tuple[Callable[..., Any] | None, dict[str, Any]]:
+    """Return the function that was given as an object, and what would stand under `[target]`."""
+    if isinstance(target, Mapping):
+        function = target.get("function")
+        return (function if callable(function) else None), dict(target)
+    if callable(target):
+        return target, {"function": target}
+    if _is_list(target):
+        return None, {"command": [fspath(word) if isinstance(word, PathLike) else word for word in target]}
+    expected = "a function, or a command as a list with one word per argument"
+    if isinstance(target, str) and _REFERENCE.fullmatch(target):
+        section = {"function": target.replace(".py:", ":")}
+        raise _wrong("target", target, f"{expected}. A function is named by {section}")
+    if isinstance(target, str):
+        raise _wrong("target", target, f"{expected}, such as {target.split()!r}")
+    raise _wrong("target", target, f"{expected}, such as ['minisat', '{{instance}}']")
+
+
+def _instances(instances: object, sampling: str, *, to_a_function: bool) -> tuple[Sequence[Any] | None, dict[str, Any]]:
+    """Return the instances that were given as objects, and what would stand under `[instances]`."""
+    if isinstance(instances, Mapping):
+        return None, dict(instances)
+    if isinstance(instances, str | PathLike):
+        return None, {"files": fspath(instances), "sampling": sampling}
+    if not isinstance(instances, Iterable) or isinstance(instances, bytes):
+        raise _wrong("instances", instances, "a pattern of file names, a list of files or values, or a dict")
+    listed = list(instances)
+    if to_a_function:
+        return listed, {"sampling": sampling}
+    for number, each in enumerate(listed):
+        if not isinstance(each, str | PathLike):
+            expected = f"a file for a command; values are passed on with instances={{'values': [{each!r}, …]}}"
+            raise _wrong(f"instances[{number}]", each, expected)
+    return None, {"files": [_escaped(fspath(each)) for each in listed], "sampling": sampling}
+
+
+def _wrong(name: str, found: object, expected: str) -> ScenarioError:
+    return ScenarioError(f"configure: {name} is {shown(found)} ({type(found).__name__}); expected {expected}")
+
+
+def _is_list(value: object) -> TypeGuard[Iterable[Any]]:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | set | frozenset)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list_of_tables(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes) and all(map(_is_table, value))
+
+
+def _plain(value: Any) -> Any:
+    """Return a section with Python's own numbers, lists and dicts in place of NumPy's, tuples and other mappings."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def _section(space: SpaceLike, folder: str | PathLike[str]) -> dict[str, Any]:
     """What would stand under `[space]`."""
     if isinstance(space, Space):
@@ -162,7 +258,7 @@ def _paths(files: Files) -> list[Path]:
 
 
 def _time(value: float | str | None) -> float | str | None:
-    if isinstance(value, int | float) and not value > 0:
+    if isinstance(value, int | float | np.number) and not value > 0:
         raise ScenarioError(f"a budget of {value!r} s buys nothing; say a positive number of seconds, or 10m")
     return value
 

@@ -1,16 +1,18 @@
-"""`captime.configure` on a space: which spaces it takes, what it learns from, and what comes back."""
+"""`captime.configure`: which spaces it takes, what it learns from, what comes back, and what is refused how."""
 
 import json
+import tempfile
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from campaign_stand_ins import folder, ledger_in
 from captime import configure
 from captime.campaign.result import CampaignResult
-from captime.errors import ScenarioError
+from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger import LedgerReader
 from captime.report.campaigned import campaign_json
 from captime.spaces import Space, read_space_section
@@ -100,3 +102,88 @@ def test_exactly_one_of_configurations_and_space_is_wanted(folder: Path) -> None
         configure(count, [1], {"a": {"pace": 1}}, space=SECTION, utility="uniform(1)")
     with pytest.raises(ScenarioError, match="gamma means nothing without"):
         configure(count, [1], {"a": {"pace": 1}}, gamma=0.3, utility="uniform(1)", ledger=ledger_in(folder))
+
+
+@pytest.mark.parametrize(
+    ("wishes", "sentence"),
+    [
+        ({"target": "minisat {instance} -x {pace}"}, r"such as \['minisat', '\{instance\}', '-x', '\{pace\}'\]$"),
+        ({"target": "fn.py:solve"}, r"named by \{'function': 'fn:solve'\}"),
+        ({"target": None}, r"target is None \(NoneType\); expected a function, or a command"),
+        ({"target": b"minisat"}, r"target is b'minisat' \(bytes\); expected a function"),
+        ({"instances": 5}, r"instances is 5 \(int\); expected a pattern of file names"),
+        ({"target": ["true", "{instance}"]}, r"instances\[0\] is 1 \(int\); expected a file for a command"),
+        ({"configurations": "fast"}, r"configurations is 'fast' \(str\); expected a dict of settings by name"),
+        ({"configurations": ["fast"]}, r"configurations is \['fast'\] \(list\); expected"),
+        ({"configurations": None, "space": ["pace"]}, r"space is \['pace'\] \(list\); expected a dict"),
+        ({"utility": None}, r"utility is None \(NoneType\); expected a text"),
+        ({"learn_from": 3}, r"learn_from is 3 \(int\); expected a ledger"),
+        ({"epsilom": 0.3}, r"epsilom is no keyword of configure; did you mean 'epsilon'\?"),
+        ({"nonsense": 0.3}, r"nonsense is no keyword of configure; there are target, instances"),
+        ({"ceiling": 3}, r"ceiling is a field of the target; write target=\{'function': solve, 'ceiling'"),
+        ({"allow_duplicates": True}, r"allow_duplicates is a field of the instances"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_one_sentence_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wishes: dict[str, Any], sentence: str
+) -> None:
+    """In the words of Python; no traceback of ours, no letter of a command taken for a word, no empty folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    call: dict[str, Any] = {"target": count, "instances": [1], "configurations": {"a": {"pace": 1}}}
+    with pytest.raises(ScenarioError, match=sentence) as refused:
+        configure(**{**call, "utility": "uniform(1)", **wishes})
+    assert str(refused.value).startswith("configure: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_numpy_and_tuples_are_taken_as_they_are_meant(folder: Path) -> None:
+    """Settings, seeds, jobs and budgets; the certificate's settings are plain."""
+    listed = ({"name": "fast", "pace": np.int64(1)}, {"name": "slow", "pace": np.uint8(40), "x": np.float32(0.5)})
+    numbers: dict[str, Any] = {"seed": np.int64(3), "jobs": np.int32(1), "cpu": np.int64(60)}
+    result = configure(
+        {"function": count, "ceiling": np.int64(9)},
+        np.arange(30),
+        listed,
+        ledger=ledger_in(folder),
+        utility="uniform(1)",
+        **numbers,
+        sampling="replace",
+        progress=False,
+        interrupted=lambda: True,
+    )
+    with LedgerReader(result.ledger) as reader:
+        assert [row.settings["settings"] for row in reader.configs] == [{"pace": 1}, {"pace": 40, "x": 0.5}]
+        assert reader.scenario["seed"] == 3
+    assert result.question.ceiling == 9.0
+
+
+@pytest.mark.parametrize(
+    ("returned", "sentence"),
+    [
+        ("{'anwser': 1}", "the key 'anwser'; did you mean 'answer'?"),
+        ("(each for each in ())", "the function returned generator, which cannot be pickled"),
+        ("1 / 0", "the function raised ZeroDivisionError: division by zero"),
+        ("sys.exit(3)", "the function ended its process with exit code 3"),
+        ("0", "the function returned 0, which is no answer"),
+    ],
+)
+def test_failures_of_functions_are_told_in_the_words_of_functions(folder: Path, returned: str, sentence: str) -> None:
+    """With the call; a command was never given."""
+    (folder / f"fails_{abs(hash(returned))}.py").write_text(
+        f"import sys\ndef solve(settings, instance, seed):\n    return {returned}\n", encoding="utf-8"
+    )
+    with pytest.raises(TargetProgramError) as stopped:
+        configure(
+            {"function": f"fails_{abs(hash(returned))}:solve"},
+            list(range(30)),
+            {"a": {"pace": 1}, "b": {"pace": 2}},
+            ledger=ledger_in(folder),
+            utility="uniform(1)",
+            jobs=1,
+            sampling="replace",
+            progress=False,
+            folder=folder,
+        )
+    assert sentence in str(stopped.value)
+    assert "The call was: fails_" in str(stopped.value)
+    assert "command" not in str(stopped.value)

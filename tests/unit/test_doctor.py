@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from captime.scenario.checkup import examine
 from captime.scenario.checkup.captimes import look_at_captimes
 from captime.scenario.checkup.finding import STORAGE
 from captime.scenario.checkup.surroundings import look_at_ledger
+from captime.scenario.checkup.trial import Trial
+from captime.supervision.processes import TAG
 from captime.utilities import parse_utility
 
 SOLVER = """\
@@ -97,7 +100,7 @@ def test_a_good_scenario_is_told_to_be_well(folder: Path) -> None:
     found: dict[str, Any] = {finding["check"]: finding for finding in told["findings"]}
     assert set(found) == {
         *("scenario", "SQLite", "ledger", "disk", "processors", "captimes", "isolation", "overhead"),
-        *("answers", "cap", "repeatability"),
+        *("answers", "same answers", "cap", "repeatability"),
     }
     assert found["answers"]["facts"]["verdicts"] == {"answered": 2}
     assert found["isolation"]["facts"]["survivors"] == found["cap"]["facts"]["survivors"] == 0
@@ -133,6 +136,91 @@ def test_a_program_that_only_needs_time_is_no_failure(folder: Path) -> None:
     found = {finding["check"]: finding for finding in json.loads(result.stdout)["findings"]}
     assert found["answers"]["level"] == "warning"
     assert "--captime" in found["answers"]["advice"]
+
+
+FUNCTION = """\
+utility = "uniform(2s)"
+[target]
+function = "{module}:solve"
+[configurations]
+quick = {{ steps = 20000 }}
+slow = {{ steps = 400000 }}
+[instances]
+values = [1, 2]
+"""
+
+
+def function_scenario(folder: Path, body: str) -> Path:
+    """A scenario with a function target; its module has a name of its own, since a process imports a name once."""
+    module = f"module_{abs(hash((str(folder), body)))}"
+    source = f"def solve(settings, instance, seed):\n    sum(range(settings['steps']))\n    {body}\n"
+    (folder / f"{module}.py").write_text(source, encoding="utf-8")
+    path = folder / "scenario.toml"
+    path.write_text(FUNCTION.format(module=module), encoding="utf-8")
+    return path
+
+
+def test_a_function_is_as_well_as_a_command(tmp_path: Path) -> None:
+    """The fork server that waits for the next call is no survivor; the check failed for every function."""
+    result = typed("doctor", str(function_scenario(tmp_path, "return True")), "--json")
+    assert result.exit_code == 0, result.output
+    found = {finding["check"]: finding for finding in json.loads(result.stdout)["findings"]}
+    assert found["cap"]["facts"]["survivors"] == 0
+    assert found["cap"]["level"] != "failed"
+
+
+def test_a_process_that_outlives_a_call_is_still_a_survivor(folder: Path) -> None:
+    """What is forked for a call shows the fork server's tag; its session tells the two apart."""
+    parts = load_scenario(written(folder)).build()
+    with Trial(parts.program) as trial:
+        tag = f"{trial.tag}/functions.{trial.executor.pids()[0]}"
+        assert trial.survivors() == 0
+        left = subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: tag}, start_new_session=True)
+        try:
+            assert trial.survivors() == 1
+        finally:
+            left.kill()
+            left.wait()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise ValueError('no licence')", "the function raised ValueError: no licence"),
+        ("return {'solved': False}", "return True, or a dict"),
+        ("return {'anwser': 1}", "did you mean 'answer'"),
+    ],
+)
+def test_a_function_that_fails_is_told_in_words_of_functions(tmp_path: Path, body: str, said: str) -> None:
+    """The call, not a command; no word on exit codes."""
+    result = typed("doctor", str(function_scenario(tmp_path, body)))
+    assert result.exit_code == 7, result.output
+    assert said in result.stdout
+    assert "The call was: module_" in result.stdout
+    assert "command" not in result.stdout
+    assert "exit" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("printed", "target", "level"),
+    [
+        ("o {burn}", 'answer = "^o (.*)"', "failed"),
+        ("o {burn}", 'answer = "^o (.*)"\ncompare_answers = false', "warning"),
+        ("o 3", 'answer = "^o (.*)"', "well"),
+        ("o about {burn}", 'answer = "^o (.*)"', "warning"),
+    ],
+)
+def test_answers_of_the_configurations_are_compared(folder: Path, printed: str, target: str, level: str) -> None:
+    """Before hours are spent on two programs of which one is wrong."""
+    source = SOLVER.replace('print("SATISFIABLE")', f"burn = sys.argv[1]\nprint(f'{printed}')")
+    (folder / "solver.py").write_text(source, encoding="utf-8")
+    path = written(folder, target="TARGET")
+    own = 'answer = "^(SATISFIABLE|UNSATISFIABLE)"\n'
+    path.write_text(path.read_text("utf-8").replace(own, "").replace("TARGET", target), encoding="utf-8")
+    result = typed("doctor", str(path), "--json")
+    found = {finding["check"]: finding for finding in json.loads(result.stdout)["findings"]}
+    assert found["same answers"]["level"] == level, result.output
+    assert result.exit_code == (7 if level == "failed" else 0)
 
 
 def test_a_wrong_scenario_is_refused_before_anything_runs(folder: Path) -> None:

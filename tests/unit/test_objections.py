@@ -12,7 +12,7 @@ from captime.runs import RunOutcome, RunRequest, Status, Verdict
 
 def objections(*, drawn: bool) -> Objections:
     """With a program and a stream that are there to be named in messages only."""
-    program = SimpleNamespace(command_line=lambda config, instance, seed: ["solve", f"-c{config}", instance, str(seed)])
+    program = SimpleNamespace(how_started=lambda config, instance, seed: f"The command was: solve -c{config} {seed}")
     element = SimpleNamespace(instance=SimpleNamespace(path="file", name="file"), seed=1)
     stream = SimpleNamespace(at=lambda position: element)
     return Objections(cast("Any", program), cast("Any", stream), [], lambda *_, **__: None, None, drawn=drawn)

@@ -1,4 +1,6 @@
 import pickle
+import threading
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from captime.programs.returned import account_of
 from captime.programs.signatures import Arguments
 from captime.runs import RunRequest
 from captime.streams import FiniteStream, Instance
+from captime.streams.files import from_values
 
 ONE = Configuration("one", {"a": 1, "b": "x"})
 
@@ -90,7 +93,13 @@ class _Own:
         ({"solved": False, "answer": 3}, "nothing", None, None),
         ({"answer": False}, "nothing", None, None),
         ({"other": 1}, "solved", None, None),
-        ({"seconds": float("inf")}, "solved", None, None),
+        ({"answer": np.int64(7), "seconds": np.int64(2)}, "solved", 2.0, b"7"),
+        ({"answer": np.bool_(False)}, "nothing", None, None),
+        ({"solved": np.bool_(False), "answer": 1}, "nothing", None, None),
+        ({"solved": False, "answer": _Own()}, "nothing", None, None),
+        ({"answer": _Own()}, "solved", None, None),
+        (OrderedDict(solved=False), "nothing", None, None),
+        ([_Own(), {"a": _Own()}], "solved", None, None),
     ],
     ids=str,
 )
@@ -100,6 +109,27 @@ def test_what_a_function_returns_is_understood(
     """None and what is true is an answer; a dict says more."""
     told = account_of(pickle.dumps(value))
     assert (told.word, told.seconds, told.answer) == (word, seconds, answer)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ({"anwser": 3}, "the key 'anwser'; did you mean 'answer'?"),
+        ({"Solved": False}, "the key 'Solved'; did you mean 'solved'?"),
+        ({"answer": 3, "second": 0.5}, "the key 'second'; did you mean 'seconds'?"),
+        ({"answer": 3, "time": 0.5}, "the key 'time'; there are answer, solved, seconds"),
+        ({"answer": 3, "seconds": "0.5"}, "'seconds': '0.5'; expected a number of seconds"),
+        ({"seconds": float("inf")}, "'seconds': inf; expected a number of seconds"),
+        ({"seconds": -1}, "'seconds': -1; expected a number of seconds"),
+        ({"seconds": True}, "'seconds': True; expected a number of seconds"),
+        ({"answer": 1, "solved": "no"}, "'solved': 'no'; expected True or False"),
+    ],
+)
+def test_an_account_that_cannot_be_meant_stops_everything(value: object, sentence: str) -> None:
+    """A misspelt key was an answer, silently; every run of the function returns it, so the campaign stops."""
+    told = account_of(pickle.dumps(value))
+    assert told.word == "abort"
+    assert sentence in told.problem
 
 
 class _Bomb:
@@ -123,15 +153,73 @@ def test_references_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
         ("nowhere_at_all:f", "importing nowhere_at_all failed"),
         ("empty_one:f", "has no function 'f'"),
         ("f", "expected module:function"),
+        ("empty_one.py:f", "names a file; expected the name of its module: write 'empty_one:f'"),
+        ("sub/empty_one.py:f", "write 'empty_one:f'"),
     ):
         with pytest.raises(ScenarioError, match=complaint):
             FunctionProgram(stream, [ONE], reference, folder=tmp_path, conditions=Conditions())
+
+
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ("def f(:\n", r"broken_0\.py, line 1: SyntaxError: .*mend the module"),
+        ("x = 1\ny = x / 0\n", r"broken_1\.py, line 2: ZeroDivisionError: division by zero; .*mend the module"),
+        ("import no_such_thing\n", r"broken_2\.py, line 1: ModuleNotFoundError: .*installed that it imports"),
+        ("raise SystemExit('no licence')\n", r"broken_3\.py, line 1: SystemExit: no licence"),
+        ("def slove(settings, instance, seed): ...\n", r"has no function 'solve'; did you mean 'slove'"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_named_with_its_line(
+    tmp_path: Path, request: pytest.FixtureRequest, source: str, complaint: str
+) -> None:
+    """One sentence, whatever the module raises; it was a traceback for anything but a missing module."""
+    number = request.node.callspec.indices["source"]
+    (tmp_path / f"broken_{number}.py").write_text(source, encoding="utf-8")
+    stream = FiniteStream([Instance("i", value=1)])
+    with pytest.raises(ScenarioError, match=complaint) as refused:
+        FunctionProgram(stream, [ONE], f"broken_{number}:solve", folder=tmp_path, conditions=Conditions())
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_behind_an_installed_module_of_the_same_name_is_told_from_it(tmp_path: Path) -> None:
+    """`random.py` beside the scenario is not what `import random` gives."""
+    (tmp_path / "random.py").write_text("def solve(settings, instance, seed): ...\n", encoding="utf-8")
+    stream = FiniteStream([Instance("i", value=1)])
+    with pytest.raises(ScenarioError, match=r"random is another module here .*rename the file"):
+        FunctionProgram(stream, [ONE], "random:solve", folder=tmp_path, conditions=Conditions())
+
+
+def test_a_function_that_cannot_be_sent_to_a_run_is_refused(tmp_path: Path) -> None:
+    """With what stands in the way."""
+    stream, lock = FiniteStream([Instance("i", value=1)]), threading.Lock()
+
+    def solve(settings: dict[str, Any], instance: object, seed: int) -> bool:
+        with lock:
+            return bool(settings) or instance is None or seed > 0
+
+    with pytest.raises(ScenarioError, match=r"cannot be sent to the process of a run: TypeError: cannot pickle"):
+        FunctionProgram(stream, [ONE], solve, folder=tmp_path, conditions=Conditions())
+
+
+def test_an_instance_that_cannot_be_sent_to_a_run_is_refused() -> None:
+    """With its place in the list."""
+    with pytest.raises(ScenarioError, match=r"instances: number 2, a lock, cannot be .*cannot pickle '_thread.lock'"):
+        from_values([1, threading.Lock()], "instances", allow_duplicates=False)
+
+
+def test_numbers_of_numpy_are_instances_with_names() -> None:
+    """They were called int64, int64#2 and so on."""
+    assert [each.name for each in from_values(list(np.arange(3)), "x", allow_duplicates=False)] == ["0", "1", "2"]
 
 
 def test_a_function_tells_what_it_is_and_how_it_is_called(tmp_path: Path) -> None:
     """Its source is part of the identity and watched; the call can be pasted."""
     stream = FiniteStream([Instance("i", value=1)])
     program = FunctionProgram(stream, [ONE], named, folder=tmp_path, conditions=Conditions())
+    assert program.how_started(0, Instance("1", value=1), 3) == (
+        "The call was: named(a=1, b='x', instance=1, seed=3, config='one')"
+    )
     assert program.command_line(0, "x.cnf", 3) == ["named(a=1, b='x', instance='x.cnf', seed=3, config='one')"]
     launch = program.launch(RunRequest(0, 0, 1.0), 1, "t")
     assert launch.call is not None

@@ -79,7 +79,7 @@ class Objections:
                 f"{path} changed or vanished while the campaign was running; the run under way does not count. "
                 "Put the instance back as it was to go on"
             )
-        raise TargetProgramError(f"{why}. The command was: {self._command(outcome)}{_last_words(outcome)}")
+        raise TargetProgramError(f"{why}. {self._how_started(outcome)}{_last_words(outcome)}")
 
     def _compare_answers(self, outcome: RunOutcome) -> None:
         """Two configurations that contradict each other: one of them is wrong, and nobody knows which."""
@@ -112,7 +112,7 @@ class Objections:
             self._note("stopped", because="every run failed")
             raise TargetProgramError(
                 f"the first {len(self._failures)} runs all failed, the last one so: {last.detail or 'no answer'}. "
-                f"The command was: {self._command(last)}{_last_words(last)}. `captime doctor` looks into it"
+                f"{self._how_started(last)}{_last_words(last)}. `captime doctor` looks into it"
             )
 
     def _hopeless(self, failures: Sequence[RunOutcome]) -> bool:
@@ -121,11 +121,9 @@ class Objections:
         tried = len({outcome.request.config for outcome in failures})
         return tried >= _HOPELESS_CONFIGURATIONS or len(failures) >= _HOPELESS_ANYWAY
 
-    def _command(self, outcome: RunOutcome) -> str:
+    def _how_started(self, outcome: RunOutcome) -> str:
         element = self._stream.at(outcome.request.instance)
-        instance = element.instance.path or element.instance.name
-        words = self._program.command_line(outcome.request.config, instance, element.seed)
-        return " ".join(repr(word) if " " in word or not word else word for word in words)
+        return self._program.how_started(outcome.request.config, element.instance, element.seed)
 
 
 def _last_words(outcome: RunOutcome) -> str:

@@ -110,8 +110,9 @@ def run_campaign(
     if first.plan.repeats and not question.program.repeatable:
         raise ScenarioError(
             f"procedure {question.procedure} repeats cut runs with longer captimes, but this program does not say that "
-            "it takes the same time again: there is no {seed} in its command. Use procedure race, which makes every "
-            "run once, pass {seed} to the program, or say target.repeatable = true if it is deterministic"
+            "it takes the same time again: it is not given the seed. Use procedure race, which makes every run once, "
+            "pass the seed on ({seed} in a command, a parameter called seed of a function), or say target.repeatable = "
+            "true if it is deterministic"
         )
     make = make_executor or _local(manner)
     if first.plan.repeats and manner.check_repeatability and not path.exists():

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,6 +179,10 @@ class CommandProgram:
         values = self._values(candidate.configuration, element.instance, seed, float("inf"))
         argv = self._argv(candidate, values, config, element, float("inf"))
         return [word.replace("{output}", OUTPUT_FILE).replace("{scratch}", ".") for word in argv]
+
+    def how_started(self, config: int, instance: Instance, seed: int) -> str:
+        """See the protocol."""
+        return f"The command was: {shlex.join(self.command_line(config, instance.path or instance.name, seed))}"
 
     # ------------------------------------------------------------------ one configuration
 

@@ -5,9 +5,11 @@ import importlib
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import cloudpickle
@@ -17,13 +19,16 @@ from captime.programs.answers import TOLERANCE
 from captime.programs.conditions import Conditions
 from captime.programs.configurations import Configuration
 from captime.programs.guards import Guards
+from captime.programs.hints import did_you_mean
 from captime.programs.judge import Rules, TellsTime, Told, judge
 from captime.programs.returned import account_of
 from captime.programs.signatures import Arguments
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.contents import digest_of_file, fingerprint_of
 from captime.streams.protocol import Instance, InstanceStream
-from captime.supervision.messages import Call, Launch, Report
+from captime.supervision.messages import NOT_RETURNED, Call, Launch, Report
+
+_WIDTH = 200
 
 
 class FunctionProgram:
@@ -58,8 +63,8 @@ class FunctionProgram:
         self._guards = Guards()
         self._reference = function if isinstance(function, str) else ""
         self._function = _imported(function, folder) if isinstance(function, str) else function
-        self._pickled = b"" if self._reference else cloudpickle.dumps(self._function)
         self.name = self._reference or getattr(function, "__qualname__", repr(function))
+        self._pickled = b"" if self._reference else _pickled(self._function, self.name)
         self._arguments = Arguments(self._function, self.name)
         self._source = _source_file(self._function)
         self._fingerprints = () if self._source is None else (fingerprint_of(self._source),)
@@ -110,9 +115,16 @@ class FunctionProgram:
 
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """See the protocol. A line of Python, where there is no command."""
-        args, kwargs = self._bound(config, Instance(instance, instance), seed)
-        told = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
-        return [f"{self.name}({', '.join(told)})"]
+        return [self._call(config, Instance(instance, instance), seed)]
+
+    def how_started(self, config: int, instance: Instance, seed: int) -> str:
+        """See the protocol."""
+        return f"The call was: {self._call(config, instance, seed)}"
+
+    def _call(self, config: int, instance: Instance, seed: int) -> str:
+        args, kwargs = self._bound(config, instance, seed)
+        told = [*map(_shown, args), *(f"{name}={_shown(value)}" for name, value in kwargs.items())]
+        return f"{self.name}({', '.join(told)})"
 
     def _bound(self, config: int, instance: Instance, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         value = instance.value if instance.path is None else instance.path
@@ -120,10 +132,30 @@ class FunctionProgram:
 
 
 def _told(report: Report) -> Told:
-    if report.returned is None:
-        last = report.stderr_tail.decode("utf-8", "replace").strip().splitlines()[-1:]
-        return Told("crashed", problem=f"the function raised {last[0] if last else 'something'}")
-    return account_of(report.returned)
+    if report.returned is not None:
+        return account_of(report.returned)
+    last = report.stderr_tail.decode("utf-8", "replace").strip().splitlines()[-1:]
+    if last and last[0].startswith(NOT_RETURNED):
+        return Told("crashed", problem=last[0])
+    if last and b"Traceback (most recent call last)" in report.stderr_tail:
+        return Told("crashed", problem=f"the function raised {last[0]}")
+    return Told("crashed", problem=f"the function ended its process with exit code {report.exit_code}")
+
+
+def _shown(value: object) -> str:
+    """Return a value as Python would write it, never longer than a line."""
+    text = repr(value)
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+
+
+def _pickled(function: Callable[..., Any], name: str) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps(function))
+    except Exception as error:
+        raise ScenarioError(
+            f"function {name} cannot be sent to the process of a run: {_sentence(error)}; let it make what it needs "
+            "(open files, locks, connections) itself, or name it as module:function in target.function"
+        ) from error
 
 
 def _imported(reference: str, folder: Path) -> Callable[..., Any]:
@@ -134,22 +166,64 @@ def _imported(reference: str, folder: Path) -> Callable[..., Any]:
             f"target.function is {reference!r}; expected module:function, such as 'solver:solve' for the function "
             "solve in solver.py beside the scenario"
         )
+    if module_name.endswith(".py") or "/" in module_name:
+        meant = f"{Path(module_name).name.removesuffix('.py')}:{name}"
+        raise ScenarioError(
+            f"target.function is {reference!r}, which names a file; expected the name of its module: write {meant!r}, "
+            "and keep the file beside the scenario"
+        )
     with _first_on_path(folder):
         try:
             found: Any = importlib.import_module(module_name)
-        except ImportError as error:
-            raise ScenarioError(
-                f"target.function is {reference!r}, but importing {module_name} failed: {error}; is {module_name}.py "
-                "beside the scenario, and is everything installed that it imports?"
-            ) from error
+        except (Exception, SystemExit) as error:
+            raise ScenarioError(f"target.function is {reference!r}, but {_why_not(module_name, error)}") from error
+    module = found
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
         raise ScenarioError(
-            f"target.function is {reference!r}, but {module_name} has no function {name!r}; check its name"
+            f"target.function is {reference!r}, but {_misses(module, module_name, name, folder)}; check its name"
         )
     function: Callable[..., Any] = found
     return function
+
+
+def _why_not(module_name: str, error: BaseException) -> str:
+    """Return why a module cannot be imported, with the line of the user's file that is to blame."""
+    if isinstance(error, ModuleNotFoundError) and error.name == module_name.partition(".")[0]:
+        return (
+            f"importing {module_name} failed: there is no such module; is {module_name}.py beside the scenario, or is "
+            "it not installed where captime is?"
+        )
+    where = ""
+    if isinstance(error, SyntaxError):
+        where = f" in {error.filename}, line {error.lineno}"
+    else:
+        frames = [each for each in traceback.extract_tb(error.__traceback__) if "importlib" not in each.filename]
+        if frames and frames[-1].filename != __file__:
+            where = f" in {frames[-1].filename}, line {frames[-1].lineno}"
+    advice = (
+        "is everything installed that it imports?"
+        if isinstance(error, ImportError)
+        else f"`python -c 'import {module_name}'` shows the same; mend the module"
+    )
+    return f"importing {module_name} failed{where}: {_sentence(error)}; {advice}"
+
+
+def _misses(module: ModuleType, module_name: str, name: str, folder: Path) -> str:
+    """Return what a module lacks; a file of the user may be hidden behind an installed module of the same name."""
+    found, meant = getattr(module, "__file__", None) or "a part of Python", folder / f"{module_name}.py"
+    if meant.is_file() and not (Path(found).is_file() and meant.samefile(found)):
+        return f"{module_name} is another module here ({found}), not {meant.name} beside the scenario; rename the file"
+    known = [each for each, value in vars(module).items() if callable(value)]
+    return f"{module_name} has no function {name!r}{did_you_mean(name, known).removesuffix('?')}"
+
+
+def _sentence(error: BaseException) -> str:
+    """Return the kind of an exception and the first line of its message."""
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    first = said.strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 @contextmanager

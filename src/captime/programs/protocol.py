@@ -5,6 +5,7 @@ from typing import Protocol
 
 from captime.programs.configurations import Configuration
 from captime.runs import RunOutcome, RunRequest
+from captime.streams.protocol import Instance
 from captime.supervision.messages import Launch, Report
 
 
@@ -34,6 +35,10 @@ class Program(Protocol):
 
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """The command of a configuration, for people to paste."""
+        ...
+
+    def how_started(self, config: int, instance: Instance, seed: int) -> str:
+        """Return a sentence without its full stop that says how a run is started: the command, or the call."""
         ...
 
 

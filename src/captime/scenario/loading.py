@@ -46,6 +46,7 @@ def scenario_of(
     function: Callable[..., Any] | None = None,
     values: Sequence[Any] | None = None,
     stem: str = "scenario",
+    name: str = "scenario",
 ) -> Scenario:
     """A scenario without a file, for library calls.
 
@@ -55,13 +56,14 @@ def scenario_of(
         function: A Python function as target.
         values: Python objects as instances.
         stem: Files that belong to it are named after this.
+        name: How messages call it.
     """
     filled = dict(document)
     if function is not None:
         filled.setdefault("target", {})
     if values is not None:
         filled.setdefault("instances", {})
-    place = Place("scenario")
+    place = Place(name)
     return _checked(filled, Path(folder).absolute(), place, stem, function=function, values=values)
 
 

@@ -14,6 +14,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from captime.errors import ScenarioError
 from captime.streams.contents import digest_of_file, digest_of_value, fingerprint_of, require_readable
 from captime.streams.protocol import Instance
@@ -167,7 +169,16 @@ def look_at(
 
 def from_values(values: Sequence[Any], where: str, *, allow_duplicates: bool) -> list[Instance]:
     """Plain values as instances, named by their text or by what kind of thing they are."""
-    instances = [Instance(_name_of(value), None, value, digest_of_value(value)) for value in values]
+    instances = []
+    for number, value in enumerate(values, start=1):
+        try:
+            digest = digest_of_value(value)
+        except Exception as error:
+            raise ScenarioError(
+                f"{where}: number {number}, a {type(value).__name__}, cannot be sent to the process of a run "
+                f"({error}); give plain values or names of files, and let the function make the rest from them"
+            ) from error
+        instances.append(Instance(_name_of(value), None, value, digest))
     if not instances:
         raise ScenarioError(f"{where}: there is no instance; name at least one")
     return _unique(instances, where, allow_duplicates=allow_duplicates)
@@ -176,7 +187,8 @@ def from_values(values: Sequence[Any], where: str, *, allow_duplicates: bool) ->
 def _name_of(value: Any) -> str:
     """Short enough to be shown; names that are not unique get numbers."""
     try:
-        text = value if isinstance(value, str) else json.dumps(value)
+        plain = value.item() if isinstance(value, np.generic) else value
+        text = plain if isinstance(plain, str) else json.dumps(plain)
     except (TypeError, ValueError):
         text = type(value).__name__
     return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"

@@ -17,6 +17,8 @@ Fingerprint = tuple[str, int, int, int, int]
 
 PATTERN = "pattern: "
 """How the problem of a run begins whose output could not be searched for a pattern in reasonable time."""
+NOT_RETURNED = "the function returned"
+"""How the last line on standard error begins if the value that a function returned cannot be handed over."""
 
 
 @dataclass(frozen=True, slots=True)

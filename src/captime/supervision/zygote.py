@@ -15,10 +15,11 @@ import traceback
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from captime.supervision.child import Descriptors, Surroundings, become_target, clocks_now
 from captime.supervision.kernel import die_with_parent
+from captime.supervision.messages import NOT_RETURNED
 
 RESULT_BYTES = 1 << 20
 LENGTH = struct.Struct("=Q")
@@ -126,7 +127,7 @@ def _be_the_run(function: Callable[..., Any], call: _Call) -> None:
     try:
         os.environ.clear()
         os.environ.update(call.environment)
-        positional, named = pickle.loads(call.arguments)
+        positional, named = _arguments(call)
         become_target(call.surroundings, Descriptors(stdin, stdout, stderr, entrance[0] if entrance else None))
         call.connection.close()
         for descriptor in (stdin, stdout, stderr, *entrance):
@@ -147,11 +148,31 @@ def _be_the_run(function: Callable[..., Any], call: _Call) -> None:
             os._exit(code)
 
 
+def _arguments(call: _Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call; tell the supervisor why if they cannot be read here."""
+    try:
+        positional, named = pickle.loads(call.arguments)
+    except BaseException as flaw:
+        why = "".join(traceback.format_exception_only(flaw)).strip()[-1000:]
+        os.write(call.descriptors[4], f"!its arguments cannot be unpickled: {why}".encode("utf-8", "backslashreplace"))
+        raise
+    return positional, named
+
+
 def _answer(value: object, result: int) -> None:
-    """Hand the returned value over, unless it is too large."""
-    packed = pickle.dumps(value)
+    """Hand the returned value over, unless it is too large or cannot be pickled; then say so and leave."""
+    try:
+        packed = pickle.dumps(value)
+    except Exception as flaw:  # noqa: BLE001 (an object of the function's own may raise anything when it is pickled)
+        _leave(f"{NOT_RETURNED} {type(value).__name__}, which cannot be pickled ({flaw}); return plain values")
     if len(packed) > RESULT_BYTES:
-        raise ValueError(f"the function returned {len(packed)} bytes when pickled; at most {RESULT_BYTES} are taken")
+        _leave(f"{NOT_RETURNED} {len(packed)} bytes when pickled; at most {RESULT_BYTES} are taken")
     view = memoryview(packed)
     while view:
         view = view[os.write(result, view) :]
+
+
+def _leave(words: str) -> NoReturn:
+    """End the process of the call with a last line on its standard error."""
+    sys.stderr.write(" ".join(words.split()) + "\n")
+    raise SystemExit(1)

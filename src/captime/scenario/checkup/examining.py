@@ -10,7 +10,7 @@ from captime.procedures.options import build_procedure
 from captime.programs import Configuration
 from captime.scenario.checkup.captimes import look_at_captimes
 from captime.scenario.checkup.finding import Finding
-from captime.scenario.checkup.running import try_answers, try_cap, try_escape, try_repeats
+from captime.scenario.checkup.running import compare_answers, try_answers, try_cap, try_escape, try_repeats
 from captime.scenario.checkup.surroundings import look_at_ledger, look_at_load, look_at_sqlite
 from captime.scenario.checkup.trial import Trial
 from captime.scenario.parts import Parts
@@ -72,6 +72,7 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
         found, outcomes = try_answers(parts, trial, min(captime, parts.problem.captime_limit))
         take(found)
         if findings[-1].level != "failed":
+            take(compare_answers(parts, outcomes))
             take(try_cap(parts, trial, outcomes))
             take(try_repeats(parts, trial, outcomes, needed=_repeats(parts)))
     take(_positive(parts, scenario))

@@ -1,12 +1,12 @@
 """The program itself: does it start, does it answer, does the cap stop it, does it take the same time again?"""
 
-import shlex
 import statistics
 import sys
 from collections import Counter
 from pathlib import Path
 
-from captime.programs import CommandProgram, Conditions, Configuration, environment_of
+from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
+from captime.programs.answers import agrees, contradicts, meaning
 from captime.programs.command import Success
 from captime.programs.judge import NOT_STARTED
 from captime.runs import RunOutcome, Verdict
@@ -57,7 +57,9 @@ def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Findin
         return [Finding("answers", "warning", tried, advice, facts)], outcomes
     worst = min(bad)
     level: Level = "failed" if not answered and len(bad) == len(outcomes) else "warning"
-    return [Finding("answers", level, f"{tried}. {_story(parts, bad[worst])}", _advice(bad[worst]), facts)], outcomes
+    return [
+        Finding("answers", level, f"{tried}. {_story(parts, bad[worst])}", _advice(parts, bad[worst]), facts)
+    ], outcomes
 
 
 def _whom(parts: Parts, tried: int) -> str:
@@ -74,22 +76,30 @@ _HARMLESS = (Verdict.ANSWERED, Verdict.CAPPED)
 
 def _not_started(parts: Parts, outcome: RunOutcome) -> Finding:
     advice = "check that the program exists, may be executed and is made for this machine; the same for a generator"
+    if _is_function(parts):
+        advice = "import the module in a fresh Python and call the function yourself; the same for a generator"
     return Finding("answers", "failed", _story(parts, outcome), advice)
 
 
 def _story(parts: Parts, outcome: RunOutcome) -> str:
-    """What happened to a run, with the command to try it oneself and the program's last words."""
+    """What happened to a run, with the command or the call to try it oneself and the program's last words."""
     request, measured = outcome.request, outcome.measured
     element = parts.stream.at(request.instance)
-    words = parts.program.command_line(request.config, element.instance.path or element.instance.name, element.seed)
+    how = parts.program.how_started(request.config, element.instance, element.seed)
     name = parts.configurations[request.config].name
     said = b"" if measured is None else measured.stderr_tail.strip() or measured.stdout_tail.strip()
     last = said.decode("utf-8", "replace").splitlines()[-3:]
-    story = f"Configuration {name!r}: {outcome.detail or 'no answer'}. The command was: {shlex.join(words)}"
+    story = f"Configuration {name!r}: {outcome.detail or 'no answer'}. {how}"
     return f"{story}. It said: {' / '.join(last)}" if last else story
 
 
-def _advice(outcome: RunOutcome) -> str:
+def _is_function(parts: Parts) -> bool:
+    return isinstance(parts.program, FunctionProgram)
+
+
+def _advice(parts: Parts, outcome: RunOutcome) -> str:
+    if _is_function(parts):
+        return _advice_on_functions(outcome)
     match outcome.verdict:
         case Verdict.CRASH:
             return "run the command yourself; if that exit code means an answer, add it to target.exit_codes"
@@ -107,6 +117,62 @@ def _advice(outcome: RunOutcome) -> str:
         case Verdict.WALL:
             return "the program sleeps, or the machine is too busy; raise target.wall_factor or use clock = 'wall'"
     return "run the command yourself"
+
+
+def _advice_on_functions(outcome: RunOutcome) -> str:
+    match outcome.verdict:
+        case Verdict.UNKNOWN:
+            return (
+                "a function answers by returning something that is not false, 0 or empty; return True, or a dict with "
+                "the keys answer, solved and seconds"
+            )
+        case Verdict.WRONG:
+            return "the function or the known answer is wrong; make the call yourself"
+        case Verdict.MEMOUT:
+            return "raise target.memory"
+        case Verdict.OUTPUT:
+            return "make the function print less, or raise target.output_limit"
+        case Verdict.WALL:
+            return "the function sleeps, or the machine is too busy; raise target.wall_factor or use clock = 'wall'"
+    return "make the call yourself, in a fresh Python"
+
+
+def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+    """Compare what the configurations answered on the same instance; nothing if fewer than two have answered."""
+    said = {
+        config: each.measured.answer
+        for config, each in outcomes.items()
+        if each.verdict is Verdict.ANSWERED and each.measured is not None and each.measured.answer is not None
+    }
+    if len(said) < 2:
+        return []
+    first, right = next(iter(said.items()))
+    odd = next((config for config, answer in said.items() if contradicts(right, answer, parts.tolerance)), None)
+    other = odd if odd is not None else next((config for config in said if not _same(said[config], right, parts)), None)
+    facts = {parts.configurations[config].name: answer.decode("utf-8", "replace") for config, answer in said.items()}
+    if other is None:
+        return [Finding("same answers", "well", f"{len(said)} configurations gave the same answer", facts=facts)]
+    names = [parts.configurations[config].name for config in (first, other)]
+    found = f"on the first instance {names[0]!r} answered {facts[names[0]]!r} and {names[1]!r} {facts[names[1]]!r}"
+    if odd is None:
+        advice = (
+            "they differ as texts, which captime does not compare; if one of them is wrong, give a verifier or "
+            "instances.answers. A group in target.answer marks the part that counts, such as '^o ([0-9]+)'"
+        )
+        return [Finding("same answers", "warning", found, advice, facts)]
+    if not parts.compare_answers:
+        advice = "one of them is wrong, and compare_answers = false lets it win; give a verifier or instances.answers"
+        return [Finding("same answers", "warning", found, advice, facts)]
+    advice = (
+        "one of them is wrong, and a campaign would stop here; give the right answers (instances.answers), a verifier "
+        "(target.verifier), a wider target.tolerance, or leave the wrong configuration out"
+    )
+    return [Finding("same answers", "failed", found, advice, facts)]
+
+
+def _same(answer: bytes, other: bytes, parts: Parts) -> bool:
+    """Whether two answers say the same; one that says nothing differs from none."""
+    return agrees(answer, other, parts.tolerance) or meaning(answer) is None
 
 
 def try_cap(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome]) -> list[Finding]:
@@ -187,10 +253,10 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
     if same and (parts.program.repeatable or not needed):
         return [Finding("repeatability", "well", found, facts=facts)]
     if same:
-        advice = "say target.repeatable = true, or pass {seed} to the program"
+        advice = "say target.repeatable = true, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}, but nothing says that it repeats itself", advice, facts)]
     if needed:
-        advice = "use procedure = 'race', which makes every run once, or pass {seed} to the program"
+        advice = "use procedure = 'race', which makes every run once, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}; {parts.procedure_name} repeats runs", advice, facts)]
     advice = "nothing needs to be done: the race makes every run once"
     return [Finding("repeatability", "note", found, advice, facts)]

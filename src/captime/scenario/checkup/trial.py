@@ -1,5 +1,6 @@
 """A few runs of the real program, one after the other, through the same supervisors that a campaign uses."""
 
+import os
 import uuid
 from types import TracebackType
 from typing import Self
@@ -20,11 +21,12 @@ class Trial:
 
     Attributes:
         executor: The slot.
+        tag: What the tags of all its processes begin with.
     """
 
     def __init__(self, program: Program, isolation: str | None = None) -> None:
-        self._tag = f"doctor-{uuid.uuid4().hex[:12]}"
-        self.executor = LocalExecutor(program, 1, tag=self._tag, isolation=isolation)
+        self.tag = f"doctor-{uuid.uuid4().hex[:12]}"
+        self.executor = LocalExecutor(program, 1, tag=self.tag, isolation=isolation)
         self._attempts = 0
 
     def __enter__(self) -> Self:
@@ -34,7 +36,7 @@ class Trial:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.executor.close()
-        sweep(self._tag)
+        sweep(self.tag)
 
     def run(self, config: int, position: int, captime: float) -> RunOutcome:
         """One run; waits for its end."""
@@ -46,5 +48,19 @@ class Trial:
                 return outcome
 
     def survivors(self) -> int:
-        """Processes of earlier runs that are still there."""
-        return len(tagged(f"{self._tag}/"))
+        """Count the processes of earlier runs that are still there.
+
+        A fork server, which waits for the next call of a Python function, carries the tag as well and is no run: it
+        stays in the session of its supervisor, which a run leaves before its first line and cannot enter again.
+        """
+        supervisors = set(self.executor.pids())
+        sessions = map(_session, tagged(f"{self.tag}/"))
+        return sum(session is not None and session not in supervisors for session in sessions)
+
+
+def _session(pid: int) -> int | None:
+    """Return the session of a process; None if it has ended since it was listed."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
