@@ -61,7 +61,8 @@ class Plain:
             status, verdict = Status.FAILED, Verdict.CRASH
         measured = Measurement(report.cpu_ns, report.wall_ns, report.exit_code, report.signal)
         runtime = 0.0 if status is Status.LOST else report.runtime_ns / 1e9
-        return RunOutcome(request, status, runtime, report.cpu_ns / 1e9, report.problem, verdict, measured)
+        told = RunOutcome(request, status, runtime, report.cpu_ns / 1e9, report.problem, verdict, measured)
+        return replace(told, halt=report.halt, changed_file=report.changed_file)
 
     def describe(self) -> dict[str, object]:
         """See the protocol."""

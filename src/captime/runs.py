@@ -5,7 +5,7 @@ time* is not decided here: `RunOutcome` says what was measured, and the captime 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from captime.errors import InvariantViolated
@@ -49,8 +49,23 @@ class Verdict(Enum):
     """It wrote more than it was allowed."""
     LOST = "lost"
     """Our fault: a supervisor or a machine died, or a file vanished."""
+    INTERRUPTED = "interrupted"
+    """It was under way when the campaign was cut off. Our fault, and not counted as a loss of the machine's."""
     BLOCKED = "blocked"
     """Lost too often; not tried again."""
+
+
+class Halt(Enum):
+    """Why a whole campaign has to stop after a run; see `RunOutcome.halt`."""
+
+    ABORTED = "aborted"
+    """The wrapper asks to stop everything."""
+    FILE_CHANGED = "file-changed"
+    """A file that must not change did: the program, or the instance."""
+    NOT_STARTED = "not-started"
+    """The program, or the generator of the instance, could not be started."""
+    PATTERN_TOO_SLOW = "pattern-too-slow"
+    """The output could not be searched for a pattern in reasonable time."""
 
 
 STATUS_OF: dict[Verdict, Status] = {
@@ -64,6 +79,7 @@ STATUS_OF: dict[Verdict, Status] = {
     Verdict.MEMOUT: Status.FAILED,
     Verdict.OUTPUT: Status.FAILED,
     Verdict.LOST: Status.LOST,
+    Verdict.INTERRUPTED: Status.LOST,
     Verdict.BLOCKED: Status.ABANDONED,
 }
 """Under which status a verdict counts. A cancelled run of a program that cannot be repeated is ABANDONED instead."""
@@ -149,6 +165,8 @@ class RunOutcome:
         detail: Exit code, last words; for people only.
         verdict: What exactly happened, where a real program was run.
         measured: What was measured of it there.
+        halt: Why the campaign has to stop now; None if it need not. Nothing that a ledger keeps.
+        changed_file: With `Halt.FILE_CHANGED`, which file.
     """
 
     request: RunRequest
@@ -158,6 +176,8 @@ class RunOutcome:
     detail: str = ""
     verdict: Verdict | None = None
     measured: Measurement | None = None
+    halt: Halt | None = field(default=None, compare=False)
+    changed_file: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for what, seconds in (("runtime", self.runtime), ("cost", self.cost)):

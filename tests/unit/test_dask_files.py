@@ -7,7 +7,7 @@ import pytest
 
 from captime.executors.dask_files import Digests, Missing, Ready, Shelf
 from captime.streams.contents import fingerprint_of
-from captime.supervision.messages import Preparation, Report
+from captime.supervision.messages import Preparation, lost_by_change
 from captime.supervision.run import changed_file
 from supervised import launch
 
@@ -73,7 +73,8 @@ def test_an_instance_that_was_sent_takes_the_place_of_the_one_at_home(shelf: She
     assert ready.launch.argv == ("solve", here, f"--in={here}", f"{path}0", f"{path}.cnf", f"{here},x")
     assert (ready.launch.stdin, ready.launch.verifier) == (here, ("v", here))
     assert ready.launch.guarded == (fingerprint_of(here),)
-    assert ready.reworded(Report(1, "lost", problem=f"changed: {here}")).problem == f"changed: {path}"
+    reworded = ready.reworded(lost_by_change(1, here, f"{here} changed"))
+    assert (reworded.problem, reworded.changed_file) == (f"{path} changed", path)
     shelf.close()
     assert not Path(here).exists()
 

@@ -14,7 +14,7 @@ from captime.executors.dask_link import Answered, CutOff, Failed, Gone, Left, To
 from captime.executors.dask_machines import MachineTerms
 from captime.executors.losses import Losses
 from captime.ledger.slots import SlotBoard, read_slots
-from captime.runs import RunOutcome, RunRequest, Status, Verdict
+from captime.runs import Halt, RunOutcome, RunRequest, Status, Verdict
 from captime.streams.contents import fingerprint_of
 from captime.supervision.messages import Launch
 from dask_stand_ins import ANY, Watched
@@ -427,7 +427,7 @@ def test_a_file_that_changed_here_is_noticed_before_anything_is_sent(make: Make,
     made.link.workers(a=1)
     made.executor.submit(requests(1))
     (outcome,) = heard(made.executor)
-    assert (outcome.status, outcome.detail) == (Status.LOST, f"changed: {file}")
+    assert (outcome.status, outcome.halt, outcome.changed_file) == (Status.LOST, Halt.FILE_CHANGED, str(file))
 
 
 def test_drift_is_written_down(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:

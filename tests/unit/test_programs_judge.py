@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from captime.programs.judge import ABORT, Rules, Told, fatal, judge
-from captime.runs import STATUS_OF, RunOutcome, RunRequest, Status, Verdict
-from captime.supervision.messages import Report
+from captime.executors.losses import Losses
+from captime.programs.judge import Rules, Told, judge
+from captime.runs import STATUS_OF, Halt, RunRequest, Status, Verdict
+from captime.supervision.messages import Report, lost_by_change
 
 CAPTIME = 2.5
 REQUEST = RunRequest(0, 3, CAPTIME)
@@ -153,17 +154,24 @@ def test_a_wrappers_own_account_counts(word: Any, verdict: Verdict, status: Stat
 
 def test_a_wrapper_that_aborts_stops_the_campaign() -> None:
     """ABORT, a changed file and a program that does not start are reasons to stop; a crash is none."""
-
-    def detail_of(outcome: RunOutcome) -> str:
-        return fatal(outcome) or ""
-
     aborted = judge(REQUEST, report(exit_code=0), Rules(), told=Told("abort", None, None, "no licence"))
-    assert detail_of(aborted) == f"{ABORT}no licence"
-    changed = judge(REQUEST, report("lost", problem="changed: a.cnf"), Rules())
-    assert detail_of(changed) == "changed: a.cnf"
+    assert (aborted.halt, aborted.detail) == (Halt.ABORTED, "abort: no licence")
+    changed = judge(REQUEST, lost_by_change(0, "a.cnf"), Rules())
+    assert (changed.halt, changed.changed_file) == (Halt.FILE_CHANGED, "a.cnf")
     absent = judge(REQUEST, report("not-started", problem="no such file"), Rules())
-    assert "no such file" in detail_of(absent)
-    assert fatal(judge(REQUEST, report(exit_code=1), Rules())) is None
+    assert absent.halt is Halt.NOT_STARTED
+    assert "no such file" in absent.detail
+    slow = judge(REQUEST, report("lost", halt=Halt.PATTERN_TOO_SLOW), Rules())
+    assert slow.halt is Halt.PATTERN_TOO_SLOW
+
+
+def test_no_sentence_stops_a_campaign() -> None:
+    """A crash whose last words look like a reason to stop is a crash; only the field decides."""
+    assert judge(REQUEST, report(exit_code=1), Rules()).halt is None
+    told = Told("crashed", None, None, "abort: changed: not started: pattern: ")
+    outcome = judge(REQUEST, report(exit_code=0), Rules(), told=told)
+    assert outcome.detail.startswith("abort: ")
+    assert outcome.halt is None
 
 
 @pytest.mark.parametrize(
@@ -203,3 +211,12 @@ def test_a_short_reported_time_does_not_excuse_a_run_that_was_over_its_captime()
     told = Told("solved", 0.5, b"SAT")
     outcome = judge(REQUEST, report(exit_code=0, seconds=3.0), Rules(time="reported"), told=told)
     assert (outcome.verdict, outcome.runtime) == (Verdict.CAPPED, CAPTIME)
+
+
+def test_a_reason_to_stop_survives_a_run_that_is_given_up() -> None:
+    """A program that cannot repeat itself loses a run for good; that its file changed is still a reason to stop."""
+    changed = judge(REQUEST, lost_by_change(0, "a.cnf"), Rules())
+    nowhere: Any = None
+    given_up = Losses(nowhere, repeatable=False)._judged(changed)
+    assert (given_up.status, given_up.verdict) == (Status.ABANDONED, Verdict.BLOCKED)
+    assert (given_up.halt, given_up.changed_file) == (Halt.FILE_CHANGED, "a.cnf")

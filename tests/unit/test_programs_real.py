@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from captime.executors.local import LocalExecutor
-from captime.programs.judge import CHANGED
-from captime.runs import RunOutcome, RunRequest, Status, Verdict
+from captime.runs import Halt, RunOutcome, RunRequest, Status, Verdict
 from captime.scenario import load_scenario, scenario_of
 
 PYTHON = sys.executable
@@ -126,7 +125,7 @@ def test_an_instance_that_changes_is_never_counted(tmp_path: Path) -> None:
         gone = outcomes_of(executor, [RunRequest(0, 0, 20.0, 2)])[0]
     for outcome in (changed, gone):
         assert outcome.verdict is Verdict.LOST
-        assert outcome.detail.startswith(CHANGED)
+        assert outcome.halt is Halt.FILE_CHANGED
         assert str(instance) in outcome.detail
 
 
@@ -159,7 +158,7 @@ def test_a_replaced_program_is_noticed_before_the_next_run(tmp_path: Path, way: 
             program.symlink_to(tmp_path / "new")
         outcome = outcomes_of(executor, [RunRequest(0, 0, 20.0, 1)])[0]
     assert outcome.verdict is Verdict.LOST
-    assert outcome.detail.startswith(CHANGED)
+    assert outcome.halt is Halt.FILE_CHANGED
     assert str(program) in outcome.detail
 
 

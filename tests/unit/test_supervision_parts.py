@@ -192,7 +192,7 @@ def _judged_after_sleep() -> Report:
     plain = launch("true")
     limits = Limits(plain, tree, "", memory_is_limited=False)
     finished = run.Run(plain, tree, None, limits, listener=None, duties=None, group=None)  # type: ignore[arg-type]  # unused
-    return finished._judged(Report(0, "exit", exit_code=0), "")
+    return finished._judged(Report(0, "exit", exit_code=0), all_gone=True)
 
 
 def test_wrong_wishes_are_told() -> None:

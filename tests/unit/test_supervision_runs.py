@@ -11,7 +11,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from captime.runs import RunOutcome, RunRequest, Status
+from captime.runs import Halt, RunOutcome, RunRequest, Status
 from captime.supervision.messages import Call, Fingerprint, Launch, Preparation
 from captime.supervision.tree import ISOLATIONS
 from supervised import PYTHON, TARGETS, Bench, Plain, bench, launch, target
@@ -149,7 +149,7 @@ def test_a_file_that_changed_loses_the_run(level: Bench, tmp_path: Path) -> None
     path.unlink()
     gone = level.one(launch("true", guarded=guarded))
     assert [report.ended for report in (during, before, fine, gone)] == ["lost", "lost", "exit", "lost"]
-    assert all(report.problem.startswith(f"changed: {path}") for report in (during, before, gone))
+    assert {(report.halt, report.changed_file) for report in (during, before, gone)} == {(Halt.FILE_CHANGED, str(path))}
     assert before.wall_ns == 0
 
 

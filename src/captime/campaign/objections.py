@@ -1,13 +1,13 @@
 """Reasons to stop a campaign at once, whatever is certified: each looks at what came back and may object."""
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn, assert_never
 
 from captime.errors import ScenarioDiffers, TargetProgramError
 from captime.ledger.rows import ConfigRow
 from captime.programs.answers import AnswerBook
-from captime.programs.judge import CHANGED, fatal
 from captime.programs.protocol import Program
-from captime.runs import RunOutcome, Status
+from captime.runs import Halt, RunOutcome, Status
 from captime.streams.protocol import InstanceStream
 
 Note = Callable[..., None]
@@ -63,23 +63,28 @@ class Objections:
                 self._failures = None
 
     def _stop_at_once(self, outcome: RunOutcome) -> None:
-        why = fatal(outcome)
-        if why is None:
+        if outcome.halt is None:
             return
-        self._note("stopped", because=why)
-        if why.startswith(CHANGED):
-            path = why.removeprefix(CHANGED)
-            is_instance = path.startswith(self._stream.at(outcome.request.instance).instance.path or "\0")
-            if not is_instance:
-                raise ScenarioDiffers(
-                    f"{path} changed while the campaign was running. Runs made with it so far stand; the run under way "
-                    "does not count. Put the old program back to go on, or begin a new ledger with the new one"
-                )
-            raise TargetProgramError(
-                f"{path} changed or vanished while the campaign was running; the run under way does not count. "
-                "Put the instance back as it was to go on"
+        self._note("stopped", because=outcome.detail)
+        match outcome.halt:
+            case Halt.FILE_CHANGED:
+                self._file_changed(outcome)
+            case Halt.ABORTED | Halt.NOT_STARTED | Halt.PATTERN_TOO_SLOW:
+                raise TargetProgramError(f"{outcome.detail}. {self._how_started(outcome)}{_last_words(outcome)}")
+            case _:
+                assert_never(outcome.halt)
+
+    def _file_changed(self, outcome: RunOutcome) -> NoReturn:
+        path = outcome.changed_file
+        if path != self._stream.at(outcome.request.instance).instance.path:
+            raise ScenarioDiffers(
+                f"{path} changed while the campaign was running. Runs made with it so far stand; the run under way "
+                "does not count. Put the old program back to resume, or begin a new ledger with the new one"
             )
-        raise TargetProgramError(f"{why}. {self._how_started(outcome)}{_last_words(outcome)}")
+        raise TargetProgramError(
+            f"{path} changed or vanished while the campaign was running; the run under way does not count. "
+            "Put the instance back as it was to resume"
+        )
 
     def _compare_answers(self, outcome: RunOutcome) -> None:
         """Two configurations that contradict each other: one of them is wrong, and nobody knows which."""

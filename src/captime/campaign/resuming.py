@@ -75,7 +75,7 @@ class Memory:
             del self.open[outcome.request]
             if counts_for_good(outcome):
                 self.known[key_of(outcome.request)] = outcome
-            elif outcome.status is Status.LOST and outcome.detail != _INTERRUPTED:
+            elif outcome.status is Status.LOST and outcome.verdict is not Verdict.INTERRUPTED:
                 self._losses.remember(outcome.request)
         self._census.take(heard)
         self._objections.recall(heard)
@@ -87,7 +87,7 @@ class Memory:
             repeatable: Whether they may be tried again.
         """
         status = Status.LOST if repeatable else Status.ABANDONED
-        return [RunOutcome(request, status, 0.0, 0.0, _INTERRUPTED, Verdict.LOST) for request in self.open]
+        return [RunOutcome(request, status, 0.0, 0.0, _INTERRUPTED, Verdict.INTERRUPTED) for request in self.open]
 
 
 def go_on(

@@ -62,10 +62,11 @@ class Ready:
 
     def reworded(self, report: Report) -> Report:
         """The report with the names that the coordinator knows."""
-        problem = report.problem
+        problem, changed = report.problem, report.changed_file
         for path, here in self.elsewhere.items():
             problem = problem.replace(here, path)
-        return replace(report, problem=problem)
+            changed = path if changed == here else changed
+        return replace(report, problem=problem, changed_file=changed)
 
 
 @dataclass(frozen=True, slots=True)

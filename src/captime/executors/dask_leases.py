@@ -21,7 +21,7 @@ from captime.executors.protocol import Board, Unseen
 from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
-from captime.supervision.messages import Report
+from captime.supervision.messages import Report, lost_by_change
 
 FILE = "file"
 # What Dask calls it when a worker is gone; that it is will be told by other news.
@@ -128,7 +128,7 @@ class Leases:
         launch = self._program.launch(request, number, f"{self._tag}/{which}")
         files, changed = self._digests.named(launch.guarded)
         if changed:
-            self._settle(number, Report(number, "lost", problem=f"changed: {changed}"))
+            self._settle(number, lost_by_change(number, changed))
             return
         if post.factor != 1.0:
             launch = replace(launch, captime=launch.captime * post.factor, wall_limit=launch.wall_limit * post.factor)
@@ -202,7 +202,7 @@ class Leases:
                 try:
                     content = Path(path).read_bytes()
                 except OSError:
-                    self._settle(number, Report(number, "lost", problem=f"changed: {path}"))
+                    self._settle(number, lost_by_change(number, path))
                     return
                 arguments = (self._session, path, digest, content)
                 self._link.shout([post.address], station.take_file, *arguments, call=(FILE, *key))

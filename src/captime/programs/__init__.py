@@ -9,7 +9,6 @@ from captime.programs.command import CommandProgram
 from captime.programs.conditions import Conditions, environment_of
 from captime.programs.configurations import Configuration
 from captime.programs.function import FunctionProgram
-from captime.programs.judge import fatal
 from captime.programs.protocol import Program
 
 __all__ = [
@@ -21,5 +20,4 @@ __all__ = [
     "FunctionProgram",
     "Program",
     "environment_of",
-    "fatal",
 ]

@@ -9,18 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from captime.programs.answers import TOLERANCE, agrees, meaning
-from captime.runs import STATUS_OF, Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.supervision.messages import PATTERN, Clock, Report
+from captime.runs import STATUS_OF, Halt, Measurement, RunOutcome, RunRequest, Status, Verdict
+from captime.supervision.messages import Clock, Report
 
 TellsTime = Literal["measured", "reported"]
 Word = Literal["solved", "timeout", "crashed", "memout", "abort", "nothing"]
-
-ABORT = "abort: "
-"""How the detail of a run begins whose wrapper demands that everything stops."""
-CHANGED = "changed: "
-"""How the detail of a run begins during which a file changed that must not."""
-NOT_STARTED = "not started: "
-"""How the detail of a run begins that could not be started."""
 
 # A reported time may differ from the measured one by this share, or by what the measuring itself may be wrong by.
 _SHARE, _SECONDS = 0.05, 0.02
@@ -67,12 +60,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What is to be said of a run: the verdict, how long it was seen, and why."""
+    """What is to be said of a run: the verdict, how long it was seen, why, and whether everything has to stop."""
 
     verdict: Verdict
     seconds: float
     detail: str = ""
     status: Status | None = None
+    halt: Halt | None = None
 
 
 def judge(
@@ -115,24 +109,19 @@ def judge(
         detail=found.detail,
         verdict=found.verdict,
         measured=_measurement(report, found.verdict, answer, reported, flags),
+        halt=found.halt,
+        changed_file=report.changed_file,
     )
-
-
-def fatal(outcome: RunOutcome) -> str | None:
-    """Why the whole campaign has to stop after this outcome; None if it need not."""
-    if outcome.detail.startswith((ABORT, CHANGED, NOT_STARTED, PATTERN)):
-        return outcome.detail
-    return None
 
 
 def _ours(request: RunRequest, report: Report, measured: float, *, repeatable: bool) -> _Finding | None:
     """Runs about whose end the program is not to blame, or cannot be."""
     if report.ended in ("lost", "not-started"):
         begun = report.ended == "lost"
-        detail = report.problem if begun else f"{NOT_STARTED}{report.problem}"
+        detail = report.problem if begun else f"not started: {report.problem}"
         # [A4] To try a begun run of an unrepeatable program again would give bad luck a second chance.
         status = Status.ABANDONED if begun and not repeatable else Status.LOST
-        return _Finding(Verdict.LOST, 0.0, detail, status)
+        return _Finding(Verdict.LOST, 0.0, detail, status, report.halt if begun else Halt.NOT_STARTED)
     if report.ended == "captime":
         return _Finding(Verdict.CAPPED, request.captime)
     if report.ended == "cancelled" and measured < request.captime:
@@ -197,7 +186,8 @@ def _account(told: Told, seconds: float) -> _Finding | None:
         case "memout":
             return _Finding(Verdict.MEMOUT, seconds, "the wrapper reports that memory ran out")
         case "abort":
-            return _Finding(Verdict.CRASH, seconds, f"{ABORT}{told.problem or 'the wrapper asks to stop everything'}")
+            words = told.problem or "the wrapper asks to stop everything"
+            return _Finding(Verdict.CRASH, seconds, f"abort: {words}", halt=Halt.ABORTED)
         case "crashed":
             return _Finding(Verdict.CRASH, seconds, told.problem or "the wrapper reports a crash")
         case "nothing":

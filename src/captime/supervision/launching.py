@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from captime.runs import Halt
 from captime.supervision.child import Descriptors, NotStarted, Started, Surroundings, start
 from captime.supervision.errands import prepare, verify
 from captime.supervision.functions import RESULT_BYTES, Functions
 from captime.supervision.groups import Group
 from captime.supervision.limits import Limits
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Launch, Report, lost_by_change
 from captime.supervision.output import KEPT_BYTES, Matcher
 from captime.supervision.processes import TAG, all_pids
 from captime.supervision.run import Duties, Pipes, Run, changed_file
@@ -78,7 +79,7 @@ class Launcher:
                 return failure
             changed = changed_file(launch.guarded)
             if changed is not None:
-                return Report(launch.number, "lost", problem=changed)
+                return lost_by_change(launch.number, *changed)
             return self._run_and_verify(launch, folder)
         except NotStarted as reason:
             return Report(launch.number, "not-started", problem=str(reason))
@@ -210,7 +211,7 @@ class Launcher:
         matcher.finish()
         matcher.look(float("inf"))
         if matcher.problem:
-            return replace(report, ended="lost", problem=matcher.problem)
+            return replace(report, ended="lost", problem=matcher.problem, halt=Halt.PATTERN_TOO_SLOW)
         return replace(report, output_file=text, matches=matcher.found)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
+from captime.runs import Halt
+
 Clock = Literal["cpu", "wall"]
 Ended = Literal["exit", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "not-started"]
 Fingerprint = tuple[str, int, int, int, int]
 
-PATTERN = "pattern: "
-"""How the problem of a run begins whose output could not be searched for a pattern in reasonable time."""
 NOT_RETURNED = "the function returned"
 """How the last line on standard error begins if the value that a function returned cannot be handed over."""
 
@@ -187,6 +187,8 @@ class Report:
         problem: Why it was lost or not started, in a sentence.
         verified: What the verifier said: True for right, False for wrong, None if it was not asked or gave no verdict
             (then `problem` says why).
+        halt: Why the whole campaign has to stop, where the supervisor knows.
+        changed_file: With `Halt.FILE_CHANGED`, which file.
     """
 
     number: int
@@ -210,6 +212,8 @@ class Report:
     flags: tuple[str, ...] = ()
     problem: str = ""
     verified: bool | None = None
+    halt: Halt | None = None
+    changed_file: str = ""
 
     def to_json(self) -> str:
         """One line of ASCII text."""
@@ -225,13 +229,22 @@ class Report:
         values["returned"] = None if returned is None else base64.b64decode(returned)
         values["matches"] = {name: base64.b64decode(found) for name, found in values["matches"].items()}
         values["flags"] = tuple(values["flags"])
+        values["halt"] = None if values["halt"] is None else Halt(values["halt"])
         return cls(**values)
+
+
+def lost_by_change(number: int, path: str, problem: str = "") -> Report:
+    """Return the report of a run that does not count because a file changed that must not."""
+    words = problem or f"{path} is not the file it was when the campaign began"
+    return Report(number, "lost", problem=words, halt=Halt.FILE_CHANGED, changed_file=path)
 
 
 def _plain(value: Any) -> Any:
     """Values that JSON knows; bytes in base 64. The fields say which texts were bytes."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Halt):
+        return value.value
     if isinstance(value, Launch | Report | Call | Preparation):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):

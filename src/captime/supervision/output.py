@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from captime.supervision.messages import PATTERN
-
 KEPT_BYTES = 64 * 1024
 # A search may take the square of what it looks at, so it never looks at much at once: a few KiB, or one longer line by
 # patterns that are anchored to its beginning.
@@ -147,7 +145,7 @@ class Matcher:
                     self._look_at_some(self._waiting[0])
         except _TakesForEver:
             self.problem = (
-                f"{PATTERN}the pattern for {self._searched!r} took more than {_SEARCH_CPU_SECONDS:g} s on a few lines; "
+                f"the pattern for {self._searched!r} took more than {_SEARCH_CPU_SECONDS:g} s on a few lines; "
                 "expected: no repetition within a repetition, such as (a+)+"
             )
             self._patterns.clear()

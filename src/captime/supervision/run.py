@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from captime.runs import Halt
 from captime.supervision.groups import Group
 from captime.supervision.kernel import suspended_ns
 from captime.supervision.limits import Limits, too_late
@@ -62,15 +63,15 @@ class Pipes:
         return self.stdout.capture.total + self.stderr.capture.total
 
 
-def changed_file(guarded: tuple[Fingerprint, ...]) -> str | None:
-    """The first of these files that is not what it was, in the words of a report."""
+def changed_file(guarded: tuple[Fingerprint, ...]) -> tuple[str, str] | None:
+    """Return the first of these files that is not what it was, and what happened to it; None if all are."""
     for path, *expected in guarded:
         try:
             found = os.stat(path)  # noqa: PTH116 (before and after every run; pathlib costs more than the call)
         except OSError as trouble:
-            return f"changed: {path}: {trouble.strerror}; it was there when the campaign began"
+            return path, f"{path}: {trouble.strerror}; it was there when the campaign began"
         if [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns] != expected:
-            return f"changed: {path}: it is not the file it was when the campaign began; put it back or begin anew"
+            return path, f"{path}: it is not the file it was when the campaign began; put it back or begin anew"
     return None
 
 
@@ -123,9 +124,8 @@ class Run:
         killed, all_gone = self._tree.destroy()
         status = self._tree.finish()
         self._last_words()
-        problem = self._limits.problem if all_gone else "a process of the run could not be killed"
         leftovers = killed if exited else 0
-        return self._judged(self._report(ended, status, wall, runtime, leftovers), problem)
+        return self._judged(self._report(ended, status, wall, runtime, leftovers), all_gone=all_gone)
 
     def _wait(self) -> Ended:
         """Until the main process ends by itself, a limit is reached or somebody stops it: which of these."""
@@ -220,7 +220,7 @@ class Run:
         seen = max(self._limits.peak_memory, largest if largest > own else 0)
         return seen or None
 
-    def _judged(self, report: Report, problem: str) -> Report:
+    def _judged(self, report: Report, *, all_gone: bool) -> Report:
         """Flags, and whether it has to count as lost."""
         launch, cpu, wall = self._launch, report.cpu_ns, report.wall_ns
         waited = self._tree.usage.cpu_ns
@@ -233,20 +233,22 @@ class Run:
             "leftovers": report.leftovers > 0,
             "suspended": suspended,
         }
-        lost = ""
+        lost, halt, file = "", None, ""
         if changed is not None:
-            lost = changed
+            (file, lost), halt = changed, Halt.FILE_CHANGED
         elif suspended:
             lost = "the machine was suspended during the run"
         elif launch.clock == "wall" and self._overslept > _OVERSLEPT_NS and report.ended == "exit":
             lost = f"the supervisor was held up for {self._overslept / _SECOND:.2f} s; nobody knows when the run ended"
-        elif problem and problem != self._limits.problem:
-            lost = problem
+        elif not all_gone:
+            lost = "a process of the run could not be killed"
         elif self._pipes.matcher.problem:
-            lost = self._pipes.matcher.problem
+            lost, halt = self._pipes.matcher.problem, Halt.PATTERN_TOO_SLOW
         return replace(
             report,
             ended="lost" if lost else report.ended,
             flags=tuple(name for name, raised in flags.items() if raised),
-            problem=lost or problem,
+            problem=lost or self._limits.problem,
+            halt=halt,
+            changed_file=file,
         )

@@ -8,8 +8,7 @@ from pathlib import Path
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
 from captime.programs.answers import agrees, contradicts, meaning
 from captime.programs.command import Success
-from captime.programs.judge import NOT_STARTED
-from captime.runs import RunOutcome, Verdict
+from captime.runs import Halt, RunOutcome, Verdict
 from captime.scenario.checkup.finding import Finding, Level
 from captime.scenario.checkup.trial import Trial
 from captime.scenario.parts import Parts
@@ -42,7 +41,7 @@ def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Findin
     last = len(parts.configurations) - 1
     for config in [*range(min(last, _CONFIGS - 1)), last]:
         outcomes[config] = trial.run(config, 0, captime)
-        if outcomes[config].detail.startswith(NOT_STARTED):
+        if outcomes[config].halt is Halt.NOT_STARTED:
             return [_not_started(parts, outcomes[config])], outcomes
     verdicts = Counter(each.verdict.value for each in outcomes.values() if each.verdict is not None)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
