@@ -45,7 +45,16 @@ class LedgerInUse(LedgerError):  # noqa: N818 (what is so, not what went wrong)
 
 
 class LedgerDamaged(LedgerError):  # noqa: N818 (what is so, not what went wrong)
-    """The ledger was cut or changed; the message says which check failed."""
+    """The ledger was cut or changed; the message says which check failed.
+
+    Args:
+        found: Which check failed.
+        remedy: What to do about it, as a sentence of its own; `salvage`, which does it, leaves it out.
+    """
+
+    def __init__(self, found: str, remedy: str = "") -> None:
+        super().__init__(f"{found}. {remedy}" if remedy else found)
+        self.found = found
 
 
 class StorageTrouble(LedgerError):  # noqa: N818 (what is so, not what went wrong)

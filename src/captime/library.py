@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeGuard
+from warnings import warn
 
 import numpy as np
 
@@ -140,7 +141,7 @@ def configure(
             gamma_goal=question.goal.gamma,
         ) as view,
     ):
-        return run_campaign(
+        result = run_campaign(
             question,
             path,
             manner_of(parts),
@@ -149,6 +150,10 @@ def configure(
             make_executor=make,
             earlier=earlier,
         )
+    if result.trouble is not None:
+        # The certificate is worth having all the same, so it is returned.
+        warn(str(result.trouble), RuntimeWarning, stacklevel=2)
+    return result
 
 
 def _check_kinds(

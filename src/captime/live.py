@@ -13,7 +13,7 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.errors import ReplayDiverged
+from captime.errors import LedgerError, ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
@@ -65,8 +65,8 @@ class LiveOutcome:
 
     Attributes:
         certificate: The statement.
-        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `deadline`, `interrupted`, or `idle` if the
-            procedure wanted nothing although it was not content.
+        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `deadline`, `interrupted`, `ledger` if the
+            journal refused to write, or `idle` if the procedure wanted nothing although it was not content.
         rounds: Decisions taken.
         candidates: Who may still be the best.
         seconds: CPU seconds per configuration, cancelled and lost attempts included.
@@ -77,6 +77,7 @@ class LiveOutcome:
         wall_seconds: How long it took by the executor's clock.
         trace: The story in CPU seconds.
         wall: Executor's clock at each decision of the story.
+        trouble: Why the journal refused to write; None if it did not. The certificate rests on what was written before.
     """
 
     certificate: Certificate
@@ -91,6 +92,7 @@ class LiveOutcome:
     wall_seconds: float
     trace: Trace = field(repr=False)
     wall: FloatArray = field(repr=False)
+    trouble: LedgerError | None = None
 
 
 def _never() -> bool:
@@ -124,26 +126,35 @@ def drive_parallel(
         journal: Is told of everything; nobody if it is left out.
     """
     campaign = _Campaign(procedure, executor, evidence, look_every, journal or Unwritten())
-    stopped = "interrupted"
+    trouble = None
+    try:
+        stopped = _laps(campaign, budget, deadline, observer, interrupted)
+    except LedgerError as error:
+        stopped, trouble = "ledger", error
+    return campaign.close(stopped, trouble)
+
+
+def _laps(
+    campaign: "_Campaign", budget: float, deadline: float, observer: Observer | None, interrupted: Callable[[], bool]
+) -> str:
+    """Go round until there is a reason to stop; return it."""
+    procedure, executor, evidence = campaign.procedure, campaign.executor, campaign.evidence
     while not interrupted():
         content = procedure.finished()
         # At the end of the stream there is nothing to ask for, but what is under way may still say something.
         if content is not None and not (content == "instances" and evidence.open):
-            stopped = content
-            break
+            return content
         if float(evidence.tally.seconds.sum()) >= budget or executor.now >= deadline:
-            stopped = "deadline" if executor.now >= deadline else "budget"
-            break
+            return "deadline" if executor.now >= deadline else "budget"
         if content is None:
             campaign.order()
         campaign.start()
         if not evidence.in_flight:
-            stopped = content or "idle"
-            break
+            return content or "idle"
         campaign.listen(deadline)
         if observer is not None:
             observer(procedure, evidence, executor)
-    return campaign.close(stopped)
+    return "interrupted"
 
 
 def tell_all(procedure: Procedure, evidence: Evidence, outcomes: Sequence[RunOutcome], seen: Seen) -> IntArray:
@@ -194,9 +205,9 @@ class _Campaign:
     def __init__(
         self, procedure: Procedure, executor: Executor, evidence: Evidence, look_every: float, journal: Journal
     ) -> None:
-        self._procedure = procedure
-        self._executor = executor
-        self._evidence = evidence
+        self.procedure = procedure
+        self.executor = executor
+        self.evidence = evidence
         self._journal = journal
         self._look_every = look_every
         self._next_look = look_every
@@ -207,45 +218,45 @@ class _Campaign:
     @property
     def _capacity(self) -> int:
         """How many runs may be open just now; workers of a cluster come and go."""
-        return self._executor.slots + self._executor.ahead
+        return self.executor.slots + self.executor.ahead
 
     def order(self) -> None:
         """Ask until there is work for every slot, or nothing new is wanted; never ahead of the work in hand."""
-        evidence = self._evidence
+        evidence = self.evidence
         while (free := self._capacity - evidence.open) > 0:
-            targets = self._procedure.ask(free)
+            targets = self.procedure.ask(free)
             self._journal.asked(free, targets)
             if len(targets) == 0 or evidence.aim(targets) == 0:
                 break
 
     def start(self) -> None:
         """Start what is missing, as far as there is room for it."""
-        requests = self._evidence.take(self._capacity - self._evidence.in_flight)
+        requests = self.evidence.take(self._capacity - self.evidence.in_flight)
         if requests:
             self._journal.started(requests)
-            self._executor.submit(requests)
+            self.executor.submit(requests)
 
     def listen(self, deadline: float) -> None:
         """Wait for something to come back, pass it on, and stop what it made superfluous."""
-        executor = self._executor
+        executor = self.executor
         timeout = None if np.isinf(deadline) else max(0.0, deadline - executor.now)
         outcomes = executor.collect(timeout)
         seen: Seen = ()
         if executor.now >= self._next_look:
             seen = self._look(outcomes)
             self._next_look = executor.now + self._look_every
-        before = self._procedure.rounds
+        before = self.procedure.rounds
         if outcomes or seen:
             self._journal.observed(outcomes, seen)
-        executor.cancel(tell_all(self._procedure, self._evidence, outcomes, seen))
-        if self._procedure.rounds > before:
+        executor.cancel(tell_all(self.procedure, self.evidence, outcomes, seen))
+        if self.procedure.rounds > before:
             self._write_down()
 
     def _look(self, ended: Sequence[RunOutcome]) -> Seen:
         """See how far unfinished runs have come; those that have grown little since the last look are passed over."""
         over = {outcome.request for outcome in ended}
         news, looked = [], {}
-        for request, seconds in self._executor.watch():
+        for request, seconds in self.executor.watch():
             last = self._looked.get(request, 0.0)
             if request not in over and seconds > 0.0 and seconds >= _OLDER * last:
                 news.append((request, seconds))
@@ -255,8 +266,8 @@ class _Campaign:
         return news
 
     def _write_down(self) -> None:
-        procedure, tally, certificate = self._procedure, self._evidence.tally, self._procedure.certificate()
-        self._wall.append(self._executor.now)
+        procedure, tally, certificate = self.procedure, self.evidence.tally, self.procedure.certificate()
+        self._wall.append(self.executor.now)
         self._trace.blocks.append(
             Decisions(
                 np.array([procedure.rounds]),
@@ -268,13 +279,17 @@ class _Campaign:
             )
         )
 
-    def close(self, stopped: str) -> LiveOutcome:
+    def close(self, stopped: str, trouble: LedgerError | None) -> LiveOutcome:
         """Cancel what is under way and pay for it; the certificate is the one held when things were stopped."""
-        procedure, executor, evidence = self._procedure, self._executor, self._evidence
+        procedure, executor, evidence = self.procedure, self.executor, self.evidence
         certificate = procedure.certificate()
         executor.stop()
         while evidence.in_flight and (outcomes := executor.collect()):
-            self._journal.observed(outcomes, ())
+            if trouble is None:
+                try:
+                    self._journal.observed(outcomes, ())
+                except LedgerError as error:
+                    stopped, trouble = "ledger", error
             evidence.add(outcomes)
         tally = evidence.tally
         return LiveOutcome(
@@ -290,4 +305,5 @@ class _Campaign:
             wall_seconds=executor.now,
             trace=self._trace,
             wall=np.array(self._wall),
+            trouble=trouble,
         )

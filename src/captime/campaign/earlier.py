@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from captime.arrays import FloatArray, IntArray
 from captime.campaign.question import Question
-from captime.errors import ScenarioDiffers, ScenarioError
+from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import STATUSES
 from captime.ledger.rows import ConfigRow, Noted, SampleRow
@@ -125,6 +125,8 @@ def _course(path: Path, question: Question) -> Course:
             "[space] without model = false. Runs on record elsewhere are never evidence"
         )
     with LedgerReader(path) as reader, reader.snapshot():
+        if reader.missing:
+            raise LedgerDamaged(reader.missing, "Bring back what is missing, or leave out --learn-from")
         _check_target(path, reader.scenario, question.identity)
         fitting = dict(_fitting(reader.configs, proposer.space))
         samples, columns = reader.sample_rows(), reader.outcomes()

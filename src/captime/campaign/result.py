@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from captime.campaign.census import Census
 from captime.campaign.question import Question
 from captime.certificate import Certificate
+from captime.errors import LedgerError
 from captime.ledger import LedgerReader
+from captime.ledger.file_watch import Rescued
 from captime.ledger.reading import STATUSES, VERDICTS
 from captime.live import LiveOutcome
 
@@ -35,6 +37,9 @@ class CampaignResult:
         place: On which machines time was measured, in words; "" for this one.
         learned: What is to be said about earlier campaigns that taught the model; "" if there are none.
         warnings: What happened to the ledger that somebody should know of.
+        trouble: Why the ledger could not be written, or does not hold what the certificate rests on; None if all is
+            well. The certificate is valid all the same: it rests on runs that were written down before.
+        rescued: The copy of the ledger that was saved when its own file was lost.
     """
 
     question: Question
@@ -51,6 +56,13 @@ class CampaignResult:
     place: str = ""
     learned: str = ""
     warnings: tuple[str, ...] = ()
+    trouble: LedgerError | None = None
+    rescued: Rescued | None = None
+
+    @property
+    def record(self) -> Path:
+        """The file that has every run in it: the ledger, or the copy that was saved when the ledger was lost."""
+        return self.ledger if self.rescued is None else self.rescued.path
 
     @property
     def certificate(self) -> Certificate:
@@ -74,7 +86,7 @@ class CampaignResult:
 
     def runs(self) -> dict[str, NDArray[Any]]:
         """Every run as columns, with names and words: `pandas.DataFrame(result.runs())` makes a table of it."""
-        with LedgerReader(self.ledger) as reader:
+        with LedgerReader(self.record) as reader:
             columns, samples = reader.outcomes(), reader.samples()
             names = np.array([config.name for config in reader.configs], dtype=np.object_)
         instances = np.empty(int(samples["position"].max(initial=-1)) + 1, dtype=np.object_)

@@ -16,6 +16,7 @@ from captime.campaign.earlier import Earlier, learned_words
 from captime.campaign.goals import Change, OneAfterTheOther
 from captime.campaign.identity import Growth, check_identity, remembered
 from captime.campaign.journal import LedgerJournal
+from captime.campaign.lost_ledger import Watchful, check_no_rescue, with_what_was_lost
 from captime.campaign.objections import Objections
 from captime.campaign.question import Question
 from captime.campaign.remembering import Remembering
@@ -26,7 +27,7 @@ from captime.campaign.roster import Growing, Roster
 from captime.campaign.steering import Steering, first_goal, new_changes, note_lessons
 from captime.campaign.stopping import StopRules
 from captime.certificate import Certificate
-from captime.errors import ScenarioError
+from captime.errors import LedgerError, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.in_order import InOrder
 from captime.executors.local import LocalExecutor
@@ -117,22 +118,29 @@ def run_campaign(
     make = make_executor or _local(manner)
     if first.plan.repeats and manner.check_repeatability and not path.exists():
         _check_repeatability(question, make)
+    check_no_rescue(path)
     growth = check_identity(path, question) if path.exists() else Growth()
     clock = _clock_on_record(path) if path.exists() else 0.0
-    with _ledger_for(question, path, manner) as ledger, SlotBoard(path, ledger.campaign_id) as board:
-        sweep(ledger.campaign_id)
-        inner = make(question.program, ledger.campaign_id)
-        if isinstance(inner, Remote):
-            inner.tell_events(ledger.noted, ledger.observed)
-        if isinstance(inner, Visible):
-            inner.show_on(board)
-        try:
-            campaign = _Campaign(question, ledger, inner, manner, growth=growth, earlier=earlier, clock=clock)
-            result = campaign.run(observer, interrupted)
-        finally:
-            inner.close()
+    result: CampaignResult | None = None
+    try:
+        with _ledger_for(question, path, manner) as ledger, SlotBoard(path, ledger.campaign_id) as board:
+            sweep(ledger.campaign_id)
+            inner = make(question.program, ledger.campaign_id)
+            if isinstance(inner, Remote):
+                inner.tell_events(ledger.noted, ledger.observed)
+            if isinstance(inner, Visible):
+                inner.show_on(board)
+            try:
+                campaign = _Campaign(question, ledger, inner, manner, growth=growth, earlier=earlier, clock=clock)
+                result = campaign.run(observer, interrupted)
+            finally:
+                inner.close()
+    except LedgerError as error:
+        if result is None:
+            raise
+        result = replace(result, trouble=result.trouble or error)
     # Closing it in good order is a row too.
-    return replace(result, head=ledger.head)
+    return with_what_was_lost(replace(result, head=ledger.head), ledger)
 
 
 def _clock_on_record(path: Path) -> float:
@@ -195,7 +203,8 @@ class _Campaign:
         self._inner = inner
         self._manner = manner
         self._census = Census()
-        self._losses = Losses(inner, repeatable=question.program.repeatable)
+        watched = Watchful(inner, ledger.looked_lost) if isinstance(inner, LocalExecutor | Remote) else inner
+        self._losses = Losses(watched, repeatable=question.program.repeatable)
         book = AnswerBook(question.tolerance) if manner.conflicts else None
         drawn = question.proposer is not None
         self._objections = Objections(
@@ -234,7 +243,7 @@ class _Campaign:
             budget=self._manner.stop.cpu,
             deadline=self._inner.now + self._manner.stop.wall_seconds(datetime.now(tz=UTC).astimezone()),
             observer=self._watching(observer),
-            interrupted=lambda: interrupted() or self._machines_are_gone,
+            interrupted=lambda: interrupted() or self._machines_are_gone or self._ledger.looked_lost(),
             journal=journal,
         )
         return self._close(procedure, evidence, outcome)
@@ -329,11 +338,17 @@ class _Campaign:
         reached("shutdown-begun")
         if outcome.stopped == "interrupted" and self._machines_are_gone:
             outcome = replace(outcome, stopped="cluster")
+        if outcome.stopped == "interrupted" and self._ledger.lost:
+            outcome = replace(outcome, stopped="ledger")
         self._write_certificate(procedure, evidence, outcome.wall_seconds)
         self._write_candidates(procedure, evidence)
         clock = self._clock + outcome.wall_seconds
         self._ledger.noted("stopped", because=outcome.stopped, wall_seconds=clock)
-        self._ledger.flush()
+        trouble = outcome.trouble
+        try:
+            self._ledger.flush()
+        except LedgerError as error:
+            trouble = trouble or error
         return CampaignResult(
             question=self._question,
             outcome=replace(outcome, certificate=procedure.certificate(), wall_seconds=clock),
@@ -349,4 +364,6 @@ class _Campaign:
             resumed=self._memory.events > 0,
             learned=learned_words(self._learned),
             warnings=tuple(self._ledger.warnings[-1:]),
+            trouble=trouble,
+            rescued=self._ledger.rescue() if self._ledger.is_lost() else None,
         )

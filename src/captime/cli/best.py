@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from captime.campaign.roster import configuration_of
-from captime.cli.recorded import account_of_ledger, scenario_of
+from captime.cli.recorded import account_of_ledger, say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.hints import did_you_mean
@@ -39,6 +39,7 @@ def best_command(
     """
     form = None if form is None else _form(form)
     with LedgerReader(ledger) as reader:
+        say_missing(reader.missing)
         certified = reader.last_certificate()
         if certified is None:
             raise ScenarioError(f"{ledger} has no certificate yet; go on with it first")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from captime.cli.recorded import say_missing
 from captime.errors import MissingExtra
 from captime.ledger import LedgerReader
 
@@ -34,8 +35,8 @@ def dashboard_command(
     from captime.dashboard.server import Address, serve  # noqa: PLC0415 (needs an optional extra)
 
     # A file that is no ledger is refused before anything listens.
-    with LedgerReader(ledger):
-        pass
+    with LedgerReader(ledger) as reader:
+        say_missing(reader.missing)
 
     def announce(address: str) -> None:
         typer.echo(address)

@@ -96,6 +96,8 @@ def demo_command(
     console.print(f"An answer is worth half after 10 ms. {goal}\n")
     result = _run(path)
     print_certificate(account_of_campaign(result))
+    if result.trouble is not None:
+        raise result.trouble
     console.print()
     found = audit(result.ledger)
     console.print(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from captime.cli.recorded import say_missing
 from captime.errors import MissingExtra, ScenarioError, StorageTrouble
 from captime.ledger import LedgerReader
 from captime.ledger.flat import COLUMNS
@@ -59,6 +60,7 @@ def export_command(
     if output.suffix not in writers:
         raise ScenarioError(f"{output} should end in {' or '.join(writers)}; the suffix chooses the format")
     with LedgerReader(ledger) as reader, reader.snapshot():
+        say_missing(reader.missing)
         rows: Iterator[Row] = reader.flat()
         if for_spreadsheet:
             rows = (tuple(_harmless(value) for value in row) for row in rows)

@@ -83,6 +83,8 @@ def measure_command(
             interrupted=asked,
             make_executor=make,
         )
+    if result.trouble is not None:
+        raise result.trouble
     stopped = result.outcome.stopped
     say_why(stopped)
     table = table_of(path, out.stem, seconds)

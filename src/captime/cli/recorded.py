@@ -3,11 +3,19 @@
 from pathlib import Path
 from typing import Literal, overload
 
+import typer
+
 from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
 from captime.report.account import Account, draws_among
 from captime.report.ledger_words import bound_on_record
 from captime.report.words import cpu_time
+
+
+def say_missing(missing: str) -> None:
+    """Say on stderr that what is shown is not all that was on record, if it is not."""
+    if missing:
+        typer.echo(f"captime: warning: {missing}. What is shown is an older state", err=True)
 
 
 def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str = "") -> Account:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from captime.cli.recorded import say_missing
 from captime.errors import ScenarioError
 from captime.report.machine import certificate_json
 from captime.report.page.html import report_page, write_report
@@ -51,7 +52,9 @@ def report_command(
 
 def told_in(source: Path) -> Story:
     """The story of a ledger or of a trace; the suffix tells them apart."""
-    return read_trace_story(source) if is_trace(source) else read_story(source)
+    story = read_trace_story(source) if is_trace(source) else read_story(source)
+    say_missing(story.missing)
+    return story
 
 
 def with_pairs(story: Story, views: list[View], pairs: list[str]) -> list[View]:
@@ -83,6 +86,7 @@ def _numbers(story: Story, views: list[View]) -> dict[str, object]:
     return {
         "source": str(story.path),
         "certificate": None if story.certificate is None else certificate_json(story.certificate, story.names),
+        "missing": story.missing or None,
         "configurations": list(story.names),
         "figures": {
             view.name: {

@@ -87,6 +87,8 @@ def run_command(
             earlier=earlier,
         )
     show_result(result, as_json_object=as_json_object)
+    if result.trouble is not None:
+        raise result.trouble
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
     raise typer.Exit(0 if result.outcome.stopped in GOAL_REACHED else 3)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from captime.campaign.earlier import learned_words
 from captime.campaign.goals import goal_on_record
-from captime.cli.recorded import account_of_ledger
+from captime.cli.recorded import account_of_ledger, say_missing
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.slots import Seated, under_way
 from captime.report.ledger_words import OVER, liveness, note_words
@@ -38,6 +38,7 @@ def status_command(
 ) -> None:
     """Show what is certified now, what it has cost, what is under way and what happened last. Only reads."""
     with LedgerReader(ledger) as reader, reader.snapshot():
+        say_missing(reader.missing)
         found = _gathered(reader)
         if as_json:
             typer.echo(json.dumps(found, indent=2))
@@ -85,6 +86,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
             }
             for event in [event for event in reader.events() if event.kind not in _QUIET][-_EVENTS:]
         ],
+        "missing": reader.missing or None,
         "rows": reader.last_sequence,
         "head": reader.head,
     }

@@ -19,7 +19,7 @@ from captime.campaign.roster import configuration_of
 from captime.campaign.validating import validate
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
-from captime.cli.recorded import scenario_of
+from captime.cli.recorded import say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.hints import did_you_mean
@@ -69,6 +69,7 @@ def validate_command(
     printed is about instances on which nothing is missing.
     """
     with LedgerReader(ledger) as reader:
+        say_missing(reader.missing)
         certified = reader.last_certificate()
         if certified is None:
             raise ScenarioError(f"{ledger} has no certificate yet, so there is nobody to validate; go on with it first")
@@ -104,6 +105,8 @@ def validate_command(
             observer=view,
             interrupted=asked,
         )
+    if result.trouble is not None:
+        raise result.trouble
     stopped = result.outcome.stopped
     say_why(stopped)
     table, unfinished = measured_runs(out, "held-out", seconds)

@@ -139,7 +139,8 @@ def _outcome(window: Window, names: list[str], outcome: RunOutcome) -> dict[str,
 def _warnings(window: Window) -> list[str]:
     """What was noted as a warning, and flags of the newest runs."""
     serious = [note for note in window.notes if note.kind in {"warning", "conflict"}]
-    found = [visible(f"{note.kind}: {note_words([], note.kind, note.facts)}") for note in serious]
+    found = [visible(window.missing)] if window.missing else []
+    found += [visible(f"{note.kind}: {note_words([], note.kind, note.facts)}") for note in serious]
     flags = [flag for outcome in window.recent if outcome.measured is not None for flag in outcome.measured.flags]
     kinds, counts = np.unique(flags, return_counts=True) if flags else (np.empty(0), np.empty(0))
     for flag, count in zip(kinds.tolist(), counts.tolist(), strict=True):

@@ -37,6 +37,7 @@ class Window:
 
     Attributes:
         path: The ledger.
+        missing: Which of the ledger's newest rows were on record and are not in the file any more; "" for none.
         scenario: What was asked.
         configs: The configurations.
         certified: All certificates so far.
@@ -57,6 +58,7 @@ class Window:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reader = LedgerReader(path, query_seconds=QUERY_SECONDS)
+        self.missing = self._reader.missing
         self.scenario: Mapping[str, object] = self._reader.scenario
         self.configs: list[ConfigRow] = []
         self.certified: list[Certified] = []

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
 from captime.ledger.places import full_sync
 from captime.ledger.schema import APPLICATION_ID, TABLES, VERSION
-from captime.ledger.trouble import told_in_our_words
+from captime.ledger.trouble import salvage_it, told_in_our_words
 
 BUSY_SECONDS = 5.0
 """How long to wait for somebody else's lock."""
@@ -159,8 +159,7 @@ def check_is_ledger_file(path: Path) -> None:
         size, told = _sizes(path)
         if size != told and not has_log(path):
             raise LedgerDamaged(
-                f"{path} was cut: it has {size:,} bytes, but says of itself that it has {told:,}. "
-                f"`captime salvage {path} -o NEW` copies what is still whole"
+                f"{path} was cut: it has {size:,} bytes, but says of itself that it has {told:,}", salvage_it(path)
             )
 
 

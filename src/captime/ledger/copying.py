@@ -1,5 +1,6 @@
 """New ledgers from old ones: a backup of one that may be in use, and what can be saved of one that is damaged."""
 
+import os
 import sqlite3
 import time
 from contextlib import closing
@@ -11,20 +12,28 @@ from captime.ledger.chain import Chain
 from captime.ledger.connection import check_schema, lenient_reader, reader, writer
 from captime.ledger.encoding import to_json
 from captime.ledger.making import new_file
+from captime.ledger.ownership import Mark, read_mark
 from captime.ledger.places import sync_directory
+from captime.ledger.reading import LedgerReader
 from captime.ledger.schema import NOTE
 from captime.ledger.transaction import Transaction
 from captime.ledger.trouble import told_in_our_words
-from captime.ledger.walking import tail, walk
+from captime.ledger.walking import is_log_missing, missing_rows, tail, walk
+
+# File systems allow 255 bytes; SQLite's and our own endings have to fit too.
+_LONGEST_NAME = 255 - len(".part-journal")
 
 
 def backup(path: Path, target: Path) -> int:
-    """A copy as of one moment, complete in one file, also while a campaign writes. Return how many rows it has.
+    """Copy a ledger as of one moment into one file, also while a campaign writes. Return how many rows the copy has.
 
-    The last row of the copy says that it is one.
+    The last row of the copy says that it is one. A ledger whose rows are changed, or whose newest rows are missing, is
+    refused: its copy would look as if it were whole.
     """
     _check_target(target)
     part = target.with_name(target.name + ".part")
+    with closing(LedgerReader(path)) as whole:
+        whole.check_end()
     with closing(reader(path)) as source, told_in_our_words(target, "copying"):
         check_schema(source, path)
         part.unlink(missing_ok=True)
@@ -32,6 +41,8 @@ def backup(path: Path, target: Path) -> int:
             with closing(sqlite3.connect(part)) as copy:
                 source.backup(copy)
             with closing(writer(part, network=True)) as copy:
+                for _ in walk(copy, path):
+                    pass
                 sequence, head = tail(copy)
                 copy.execute("BEGIN IMMEDIATE")
                 _note(Transaction(copy, Chain(sequence, head)), "copied", rows=sequence, head=head.hex())
@@ -62,20 +73,31 @@ def salvage(path: Path, target: Path) -> Salvaged:
     The old file is only read. The last row of the new one says what happened.
     """
     _check_target(target)
-    kept, damage = 0, ""
-    with closing(lenient_reader(path)) as source, told_in_our_words(target, "saving what can be saved"):
+    try:
+        return _salvaged(path, target, read_mark(path))
+    except LedgerDamaged as error:
+        raise LedgerDamaged(
+            f"{error.found}. Nothing of it could be saved", "Go on with a backup if there is one"
+        ) from error
+
+
+def _salvaged(path: Path, target: Path, mark: Mark | None) -> Salvaged:
+    with closing(lenient_reader(path)) as source, told_in_our_words(path, "saving what can be saved"):
+        log_missing = is_log_missing(path)
         check_schema(source, path)
-        with new_file(target) as copy:
-            chain = Chain()
+        with told_in_our_words(target, "saving what can be saved"), new_file(target) as copy:
+            chain, campaign, damage = Chain(), "", ""
             try:
                 for table, row in walk(source, path):
+                    campaign = campaign or str(row[1])
                     copy.execute(table.insert(), row)
                     chain.sequence, chain.head = row[0], row[-1]
+                damage = missing_rows(source, path, campaign, mark, log_missing=log_missing)
             except LedgerDamaged as error:
-                damage = str(error)
+                damage = error.found
+            if chain.sequence == 0:
+                raise LedgerDamaged(f"{path}: not even the first row can be read ({damage})")
             kept = chain.sequence
-            if kept == 0:
-                raise LedgerDamaged(f"{path}: not even the first row can be read; nothing could be saved ({damage})")
             _note(Transaction(copy, chain), "salvaged", rows=kept, damage=damage)
     return Salvaged(kept, damage)
 
@@ -85,5 +107,17 @@ def _note(transaction: Transaction, kind: str, **facts: object) -> None:
 
 
 def _check_target(target: Path) -> None:
-    if target.exists():
-        raise ScenarioError(f"{target} exists already; choose another name, nothing is ever overwritten")
+    """Refuse a name that is taken, or under which no file can be."""
+    # The second one is the longest name that is needed on the way.
+    for name in (target, target.with_name(target.name + ".part-journal")):
+        try:
+            os.stat(name)  # noqa: PTH116 (later Pythons' exists() hides the errors that matter here)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ScenarioError(
+                f"the new ledger {target} cannot be written ({error.strerror or error}); expected a name of at most "
+                f"{_LONGEST_NAME} bytes in a folder that exists; choose another one"
+            ) from error
+        if name == target:
+            raise ScenarioError(f"{target} exists already; choose another name, nothing is ever overwritten")

@@ -21,14 +21,14 @@ from captime.ledger.closing import Closing
 from captime.ledger.connection import check_is_ledger_file, check_schema, left_open, reader
 from captime.ledger.encoding import certified_of, config_of, note_of, outcome_of, request_of, sample_of
 from captime.ledger.flat import flat_rows
-from captime.ledger.ownership import Owner
+from captime.ledger.ownership import Owner, read_mark
 from captime.ledger.queries import IN_FLIGHT, campaign_row
 from captime.ledger.replaying import events
 from captime.ledger.rows import Certified, ConfigRow, Event, Noted, SampleRow
 from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, OUTCOME, SAMPLE, START, Table
 from captime.ledger.transaction import last_owner
 from captime.ledger.trouble import as_written, told_in_our_words
-from captime.ledger.walking import check_end, is_log_missing, tail, walk
+from captime.ledger.walking import check_end, is_log_missing, missing_rows, tail, walk
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 
 _Value = TypeVar("_Value")
@@ -98,12 +98,15 @@ class LedgerReader(Closing):
         scenario_hash: SHA-256 of that.
         created_ns: When the campaign began, in nanoseconds since 1970.
         captime_version: Who made it.
+        missing: Which of its newest rows were on record and are not in the file any more; "" for none.
     """
 
     def __init__(self, path: str | PathLike[str], *, query_seconds: float | None = None) -> None:
         self.path = Path(path)
         check_is_ledger_file(self.path)
         self._log_missing = is_log_missing(self.path)
+        # Read before anything else: a campaign that goes on writing moves the mark, never behind what is read later.
+        mark = read_mark(self.path)
         self._connection = reader(self.path)
         self._seconds, self._until = query_seconds, math.inf
         if query_seconds is not None:
@@ -116,6 +119,10 @@ class LedgerReader(Closing):
             _, self.campaign_id, self.captime_version, _, scenario, self.scenario_hash, self.created_ns, _ = campaign
             with as_written(self.path):
                 self.scenario: dict[str, object] = dict(json.loads(scenario))
+            with told_in_our_words(self.path, "looking at its last rows"):
+                self.missing = missing_rows(
+                    self._connection, self.path, self.campaign_id, mark, log_missing=self._log_missing
+                )
         except BaseException:
             self._connection.close()
             raise

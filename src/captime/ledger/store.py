@@ -32,6 +32,7 @@ from captime.ledger.encoding import (
     to_bytes,
     to_json,
 )
+from captime.ledger.file_watch import FileWatch, Rescued, rescue
 from captime.ledger.log_watch import LogWatch
 from captime.ledger.making import check_numbers, make_ledger
 from captime.ledger.ownership import Mark, WriteLock, check_owner
@@ -60,6 +61,7 @@ class Ledger(Closing):
         scenario_hash: SHA-256 of that.
         configs: The configurations so far.
         warnings: What whoever uses it should know about its file.
+        lost: What has happened to its file while it was open, in one clause; "" as long as it is where it was.
     """
 
     def __init__(self, path: Path, pen: Pen, campaign: Row, configs: list[ConfigRow]) -> None:
@@ -70,7 +72,10 @@ class Ledger(Closing):
         self.configs = configs
         self.warnings: list[str] = []
         self._pen = pen
+        self.lost = ""
+        self._rescued = False
         self._log = LogWatch(path)
+        self._file = FileWatch(path)
         self._waiting: list[Step] = []
         self._closed = False
 
@@ -243,13 +248,43 @@ class Ledger(Closing):
             self._write("writing down what has happened", point="note")
 
     def _write(self, doing: str, *steps: Step, point: str) -> None:
+        self.is_lost()
         waiting = len(self._waiting)
         self._pen.write(doing, (*self._waiting, *steps), point)
         del self._waiting[:waiting]
+        self._file.wrote()
         warning = self._log.look()
         if warning:
             self.warnings.append(warning)
             self.noted("warning", about=warning)
+
+    # ------------------------------------------------------------------ whether it is still there
+
+    def is_lost(self) -> bool:
+        """Look whether the file under the ledger's name is still the one that is open; `lost` then says what is not.
+
+        Called before every transaction; what is written afterwards can still be saved by `rescue`.
+        """
+        if not self.lost:
+            self.lost = self._file.look(self._pen.chain)
+        return bool(self.lost)
+
+    def looked_lost(self) -> bool:
+        """Do as `is_lost`, but look at the file only about once a second; for loops."""
+        return self.is_lost() if self._file.is_due() else bool(self.lost)
+
+    def rescue(self) -> Rescued | None:
+        """Save all rows through the open file into a new one beside it; nothing more is written to the lost one.
+
+        None if no whole copy could be made, or if none is needed: where only the write-ahead log lost its name, all
+        rows can be brought into the file.
+        """
+        self._pen.check_process()
+        if self._file.log_only and self._pen.checkpoint("TRUNCATE"):
+            return None
+        saved = rescue(self._pen.connection, self.path, self.lost)
+        self._rescued = saved is not None
+        return saved
 
     # ------------------------------------------------------------------ what has happened
 
@@ -273,10 +308,13 @@ class Ledger(Closing):
         self._pen.check_process()
         self._closed = True
         try:
-            self.noted("closed")
-            self.flush()
+            # The mark in the lock file must not run ahead of the copy that takes the ledger's place.
+            if not self._rescued:
+                self.noted("closed")
+                self.flush()
         finally:
-            self._pen.put_down()
+            with self._file.sparing_others():
+                self._pen.put_down()
 
 
 def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:

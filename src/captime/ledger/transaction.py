@@ -116,15 +116,16 @@ class Pen:
             self.connection.rollback()
             raise LedgerInUse(f"{self.path} was taken over by {newest[1]}; this process must not write to it any more")
 
-    def checkpoint(self, manner: Literal["PASSIVE", "TRUNCATE"]) -> None:
-        """Bring what is in the write-ahead log into the file, as far as readers let us.
+    def checkpoint(self, manner: Literal["PASSIVE", "TRUNCATE"]) -> bool:
+        """Bring what is in the write-ahead log into the file, as far as readers let us; return whether all of it is.
 
         Args:
             manner: PASSIVE waits for nobody; TRUNCATE waits for readers a while, and leaves an empty log.
         """
         reached("checkpoint", "before")
-        self.connection.execute(f"PRAGMA wal_checkpoint({manner})").fetchone()
+        busy, in_log, moved = self.connection.execute(f"PRAGMA wal_checkpoint({manner})").fetchone()
         reached("checkpoint")
+        return not busy and in_log == moved
 
     def put_down(self) -> None:
         """Close the file in good order: one file, nothing beside it. With readers about, the log stays."""

@@ -25,6 +25,11 @@ _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_ERROR}
 
 
+def salvage_it(path: Path) -> str:
+    """Return what to do about a damaged ledger."""
+    return f"Keep the file as it is; `captime salvage {path} -o NEW` copies what is still whole"
+
+
 def translated(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | InvariantViolated:
     """The error of ours that says the same."""
     # Complaints of Python's own module carry no code.
@@ -40,8 +45,7 @@ def translated(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | In
     # Without a code: text that is not text. SQLite hands out whatever stands in a damaged page.
     if code in _DAMAGE or (code is None and isinstance(error, sqlite3.OperationalError)):
         return LedgerDamaged(
-            f"{where}, SQLite found that the file is damaged or not a ledger ({error}). Keep the file as it is; "
-            f"`captime salvage {path} -o NEW` copies what is still whole"
+            f"{where}, SQLite found that the file is damaged or not a ledger ({error})", salvage_it(path)
         )
     return InvariantViolated(f"{where}: {error}")
 
@@ -53,8 +57,7 @@ def as_written(path: Path) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
         raise LedgerDamaged(
-            f"{path}: a row cannot be read as what it was written as ({error}). Keep the file as it is; "
-            f"`captime salvage {path} -o NEW` copies what is still whole"
+            f"{path}: a row cannot be read as what it was written as ({error})", salvage_it(path)
         ) from error
 
 
@@ -68,8 +71,7 @@ def told_in_our_words(path: Path, doing: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         # Python cannot even read the complaint, because it quotes a damaged page.
         raise LedgerDamaged(
-            f"ledger {path}: while {doing}, text was found that is none; the file is damaged. Keep it as it is; "
-            f"`captime salvage {path} -o NEW` copies what is still whole"
+            f"ledger {path}: while {doing}, text was found that is none; the file is damaged", salvage_it(path)
         ) from error
     except OSError as error:
         raise StorageTrouble(

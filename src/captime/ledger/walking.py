@@ -46,7 +46,7 @@ def _advance(heads: dict[int, tuple[Table, Row, sqlite3.Cursor]], table: Table, 
 
 def _broken(path: Path, sequence: int, what: str) -> LedgerDamaged:
     return LedgerDamaged(
-        f"{path}: row {sequence} {what}. Rows before it are whole; `captime salvage {path} -o NEW` copies them"
+        f"{path}: row {sequence} {what}", f"Rows before it are whole; `captime salvage {path} -o NEW` copies them"
     )
 
 
@@ -76,16 +76,42 @@ def check_end(connection: sqlite3.Connection, path: Path, campaign: str, *, log_
         log_missing: What `is_log_missing` said before anybody opened the ledger.
     """
     mark = read_mark(path)
-    if mark is not None and mark.campaign == campaign:
-        _check_mark(connection, path, mark)
-        return f"it goes at least as far as its lock file remembers (row {mark.sequence})"
-    if log_missing:
+    missing = missing_rows(connection, path, campaign, mark, log_missing=log_missing)
+    if missing and mark is not None and mark.campaign == campaign:
         raise LedgerDamaged(
-            f"{path} was not closed, and what was not in the file yet is not beside it: it is a copy without its -wal "
-            "file, or that file was deleted. Copy ledgers with `captime backup`; "
-            f"`captime salvage {path} -o NEW` makes a ledger of the rows that are here"
+            missing, "Bring them back; or, if that copy is what you want, delete the .lock file beside it"
         )
+    if missing:
+        raise LedgerDamaged(
+            missing,
+            f"Copy ledgers with `captime backup`; `captime salvage {path} -o NEW` makes a ledger of the rows that are "
+            "here",
+        )
+    if mark is not None and mark.campaign == campaign:
+        return f"it goes at least as far as its lock file remembers (row {mark.sequence})"
     return "its write-ahead log is beside it" if left_open(path) else "it was closed in good order"
+
+
+def missing_rows(
+    connection: sqlite3.Connection, path: Path, campaign: str, mark: Mark | None, *, log_missing: bool
+) -> str:
+    """Return what shows that the ledger's newest rows are missing; "" if nothing does.
+
+    Args:
+        connection: To the ledger.
+        path: Where it is.
+        campaign: Which campaign it is about.
+        mark: What its lock file says; read before this connection read anything, so that it is not newer.
+        log_missing: What `is_log_missing` said before the ledger was opened.
+    """
+    if mark is not None and mark.campaign == campaign:
+        return _behind_mark(connection, path, mark)
+    if log_missing:
+        return (
+            f"{path} was not closed, and what was not in the file yet is not beside it: it is a copy without its -wal "
+            "file, or that file was deleted"
+        )
+    return ""
 
 
 def is_log_missing(path: Path) -> bool:
@@ -93,14 +119,14 @@ def is_log_missing(path: Path) -> bool:
     return left_open(path) and not has_log(path)
 
 
-def _check_mark(connection: sqlite3.Connection, path: Path, mark: Mark) -> None:
+def _behind_mark(connection: sqlite3.Connection, path: Path, mark: Mark) -> str:
     with as_written(path):
         found = hash_of(connection, mark.sequence)
         last, _ = tail(connection)
-    if found is None or found.hex() != mark.head:
-        what = "is missing" if found is None else "is another one"
-        raise LedgerDamaged(
-            f"{path}: row {mark.sequence} {what}: the ledger has had {mark.sequence} rows with the head {mark.head}, "
-            f"and now it ends with row {last}. Was its -wal file deleted, or an older copy put in its place? Bring "
-            "them back; or, if that copy is what you want, delete the .lock file beside it"
-        )
+    if found is not None and found.hex() == mark.head:
+        return ""
+    what = "is missing" if found is None else "is another one"
+    return (
+        f"{path}: row {mark.sequence} {what}: the ledger has had {mark.sequence} rows with the head {mark.head}, "
+        f"and now it ends with row {last}: its -wal file was deleted, or an older copy was put in its place"
+    )

@@ -4,6 +4,7 @@ import math
 
 from captime.arrays import FloatArray
 from captime.campaign.result import CampaignResult
+from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
 from captime.report.account import Account, draws_among
 from captime.report.known_runs import known_runs
@@ -68,14 +69,21 @@ def warnings_of(result: CampaignResult) -> list[str]:
         for flag in census.disturbed_by
     ]
     trend = None if result.repeats else _trend(result)
-    return [*disturbed, *([] if trend is None else [f"{result.config_name}: {trend.words}"]), *result.warnings]
+    lost = [] if result.trouble is None else [str(result.trouble)]
+    return [*lost, *disturbed, *([] if trend is None else [f"{result.config_name}: {trend.words}"]), *result.warnings]
 
 
 def _trend(result: CampaignResult) -> Trend | None:
     """Whether the recommended configuration's runs become longer or shorter along the stream."""
-    with LedgerReader(result.ledger) as reader:
-        runs = known_runs(reader.outcomes()).of(result.certificate.config)
-        return trend_of(runs, len(reader.configs))
+    try:
+        with LedgerReader(result.record) as reader:
+            runs = known_runs(reader.outcomes()).of(result.certificate.config)
+            return trend_of(runs, len(reader.configs))
+    except CaptimeError:
+        # The certificate is shown whatever has happened to the file; `result.trouble` says what has.
+        if result.trouble is None:
+            raise
+        return None
 
 
 def verdicts(result: CampaignResult) -> str:

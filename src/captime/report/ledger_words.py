@@ -119,7 +119,7 @@ def assumptions(story: Story) -> list[Assumption]:
     if conflicts:
         said.append(Assumption(f"{conflicts} times two configurations contradicted each other's answers.", "doubtful"))
     whole = f"The ledger is whole (head {story.head[:16]}); captime verify derives the certificate from its rows again."
-    said.append(Assumption(whole, "assumed"))
+    said.append(Assumption(f"{story.missing}.", "doubtful") if story.missing else Assumption(whole, "assumed"))
     return said
 
 

@@ -3,6 +3,7 @@
 from captime.campaign.goals import Goal
 
 STOPPED = {
+    "ledger": "its ledger was lost or cannot be written",
     "epsilon": "it reached the epsilon asked for",
     "single": "only one candidate was left",
     "instances": "the instances are used up",

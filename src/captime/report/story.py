@@ -69,6 +69,7 @@ class Story:
         running: Whether somebody is still writing to it, as far as one can tell.
         orphans: Outcomes that do not count.
         measured: Outcomes of real programs, with clocks and flags.
+        missing: Which of its newest rows were on record and are not in the file any more; "" for none.
     """
 
     path: Path
@@ -93,6 +94,7 @@ class Story:
     running: bool = False
     orphans: int = 0
     measured: int = 0
+    missing: str = ""
 
     @property
     def leader(self) -> int:
@@ -158,6 +160,7 @@ def read_story(path: str | PathLike[str]) -> Story:
             running=reader.in_use,
             orphans=int(outcomes["orphan"].sum()),
             measured=int((outcomes["cpu_ns"] >= 0).sum()),
+            missing=reader.missing,
         )
 
 

@@ -69,6 +69,8 @@ def _header(story: Story, views: Sequence[View]) -> Node:
 def _certificate(story: Story) -> Node:
     account = account_of_story(story)
     section = element("section", class_="certificate", id="certificate")
+    if story.missing:
+        section.add(element("p", f"This is an older state of the campaign. {story.missing}."))
     if account is None:
         why = (
             "This is a trace: it has decisions, but no runs and no certificate. A report of a ledger has all figures."

@@ -1,0 +1,209 @@
+"""Watch the file under a ledger's name while a campaign writes to it, and save what is left when it is gone.
+
+The writer holds its files open, so deleting or replacing them raises no error: SQLite goes on writing to files that
+have no name any more. `FileWatch` compares names with open files; `rescue` copies all rows through the open connection.
+"""
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from captime.errors import LedgerError
+from captime.ledger.chain import Chain
+from captime.ledger.connection import log_path, reader, writer
+from captime.ledger.encoding import to_json
+from captime.ledger.places import sync_directory
+from captime.ledger.schema import NOTE
+from captime.ledger.transaction import Transaction
+from captime.ledger.trouble import told_in_our_words
+from captime.ledger.walking import tail, walk
+
+_BETWEEN_LOOKS = 1.0
+# Device and number of a file.
+_File: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What changes when a file's content does; good enough to know when to look closer."""
+
+    size: int
+    modified_ns: int
+
+
+class FileWatch:
+    """Tells whether the files under a ledger's name are still the ones that are open.
+
+    Args:
+        path: The ledger, just opened for writing: its write-ahead log exists, if it has one.
+
+    Attributes:
+        log_only: Whether nothing but the write-ahead log was found to be lost.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.log_only = False
+        self._path = path
+        self._log = log_path(path)
+        self._file = _file_at(path)
+        self._log_file = _file_at(self._log)
+        self._content: _Content | None = None
+        self._due = 0.0
+        self.wrote()
+
+    def wrote(self) -> None:
+        """Remember the file as it is after a transaction of ours."""
+        self._content = _content_at(self._path)
+
+    def is_due(self) -> bool:
+        """Return True about once a second."""
+        now = time.monotonic()
+        if now < self._due:
+            return False
+        self._due = now + _BETWEEN_LOOKS
+        return True
+
+    def look(self, chain: Chain) -> str:
+        """Return what has happened to the files in one clause; "" if nothing has.
+
+        Args:
+            chain: Where the ledger ends.
+        """
+        file = _file_at(self._path)
+        if file is None:
+            return f"{self._path} was deleted or moved while it was being written"
+        if file != self._file:
+            return f"{self._path} was replaced by another file while it was being written"
+        self.log_only = self._log_file is not None and _file_at(self._log) != self._log_file
+        if self.log_only:
+            return f"{self._log}, which holds the newest rows, was deleted or replaced while it was being written"
+        content = _content_at(self._path)
+        if content != self._content:
+            return self._look_closer(chain, content)
+        return ""
+
+    def _look_closer(self, chain: Chain, content: _Content | None) -> str:
+        """The file was written by another process: a tool that changed nothing of it, or a copy over it."""
+        try:
+            with closing(reader(self._path)) as connection:
+                connection.execute("BEGIN")
+                for _ in walk(connection, self._path):
+                    pass
+                whole = tail(connection) == (chain.sequence, chain.head)
+        except LedgerError:
+            whole = False
+        if not whole:
+            return f"{self._path} was overwritten with other content while it was being written"
+        self._content = content
+        return ""
+
+    @contextmanager
+    def sparing_others(self) -> Iterator[None]:
+        """Keep a log that is not ours: SQLite deletes whatever has the log's name when it closes the ledger."""
+        foreign = _file_at(self._log)
+        if foreign is None or foreign == self._log_file:
+            yield
+            return
+        kept = self._log.with_name(f"{self._log.name}.kept-{os.getpid()}")
+        with contextlib.suppress(OSError):
+            os.link(self._log, kept)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                if self._log.exists():
+                    kept.unlink()
+                else:
+                    kept.rename(self._log)
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A copy of a ledger that has lost its name.
+
+    Attributes:
+        path: Where the copy is.
+        rows: How many rows of the ledger it has.
+    """
+
+    path: Path
+    rows: int
+
+
+def rescued_name(path: Path) -> Path:
+    """Return where what is left of a ledger is saved."""
+    return path.with_name(f"{path.stem}.rescued{path.suffix}")
+
+
+def rescue(connection: sqlite3.Connection, path: Path, why: str) -> Rescued | None:
+    """Copy all rows that an open connection still reaches into a new ledger; its last row says what happened.
+
+    Args:
+        connection: To the ledger whose file is gone or was replaced.
+        path: The name it had. The copy is put beside it, or into the folder for temporary files.
+        why: What happened to the file, in words.
+
+    Returns:
+        None if no whole copy could be made.
+    """
+    for folder in (path.parent, Path(tempfile.gettempdir())):
+        target = _free_name(folder / rescued_name(path).name)
+        try:
+            return Rescued(target, _copied(connection, target, why))
+        except LedgerError:
+            continue
+    return None
+
+
+def _copied(connection: sqlite3.Connection, target: Path, why: str) -> int:
+    part = target.with_name(target.name + ".part")
+    with told_in_our_words(target, "saving what is left"):
+        try:
+            part.unlink(missing_ok=True)
+            with closing(sqlite3.connect(part)) as copy:
+                connection.backup(copy)
+            with closing(writer(part, network=True)) as copy:
+                for _ in walk(copy, part):
+                    pass
+                rows, head = tail(copy)
+                copy.execute("BEGIN IMMEDIATE")
+                facts = to_json({"rows": rows, "head": head.hex(), "because": why})
+                Transaction(copy, Chain(rows, head)).add(NOTE, ("rescued", facts, time.time_ns()))
+                copy.execute("COMMIT")
+            part.rename(target)
+            sync_directory(target.parent)
+        finally:
+            part.unlink(missing_ok=True)
+    return rows
+
+
+def _free_name(path: Path) -> Path:
+    """Return the name, or the first one with a number that is free."""
+    tried, number = path, 1
+    while tried.exists():
+        number += 1
+        tried = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return tried
+
+
+def _file_at(path: Path) -> _File | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 (after every transaction)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _content_at(path: Path) -> _Content | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 (after every transaction)
+    except OSError:
+        return None
+    return _Content(found.st_size, found.st_mtime_ns)
