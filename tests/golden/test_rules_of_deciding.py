@@ -21,6 +21,7 @@ from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.protocol import Procedure
 from captime.procedures.race import Race
 from captime.runs import RunRequest
+from captime.scenario.identity import RULES
 from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
 from captime.utilities import parse_utility
@@ -71,6 +72,11 @@ def decided(kind: str, slots: int) -> dict[str, Any]:
     }
 
 
+def test_the_recording_is_of_these_rules() -> None:
+    """New rules come with a new recording."""
+    assert json.loads(RECORDED.read_text(encoding="utf-8"))["rules"] == RULES
+
+
 @pytest.mark.parametrize("slots", SLOTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_decisions_are_those_on_record(kind: str, slots: int) -> None:
@@ -86,5 +92,6 @@ def test_decisions_are_those_on_record(kind: str, slots: int) -> None:
 
 
 if __name__ == "__main__":
-    made = {kind: {str(slots): decided(kind, slots) for slots in SLOTS} for kind in KINDS}
+    made: dict[str, Any] = {"rules": RULES}
+    made |= {kind: {str(slots): decided(kind, slots) for slots in SLOTS} for kind in KINDS}
     RECORDED.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")

@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from captime.campaign.identity import recorded
 from captime.cli import app
+from captime.errors import ScenarioDiffers
 from captime.ledger import LedgerReader
+from captime.scenario import Scenario, identity, load_scenario
+from captime.scenario.identity import rules_of
 
 STORED = Path(__file__).parent / "ledgers"
 CAMPAIGNS = ("race", "fixed", "pool", "function", "late", "resumed", "dask")
@@ -86,9 +90,17 @@ def test_a_stored_certificate_is_confirmed(folder: Path, kind: str) -> None:
     assert "rows are whole" in told
 
 
+def other_rules(kind: str) -> bool:
+    """Whether this captime decides otherwise than the one that made the ledger; a survey decides nothing."""
+    return kind in CAMPAIGNS and rules_of(recorded(Path(f"{kind}.ledger"))[0]) != identity.RULES
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stored_ledger_is_resumed(folder: Path, kind: str) -> None:
     """The same command makes what is missing, and the result is confirmed; nothing is run twice."""
+    if other_rules(kind):
+        assert "rules" in refused(*RESUMES[kind])
+        return
     before = runs_in(folder / f"{kind}.ledger")
     told = json.loads(captime(*RESUMES[kind], expected=(0, 3)))
     after = runs_in(folder / f"{kind}.ledger")
@@ -96,3 +108,72 @@ def test_a_stored_ledger_is_resumed(folder: Path, kind: str) -> None:
     if kind in CAMPAIGNS:
         assert told["certificate"]["epsilon"] <= 0.5
     test_a_stored_certificate_is_confirmed(folder, kind)
+
+
+# ---------------------------------------------------------------- captime's own version, and its rules of deciding
+
+
+def refused(*words: str) -> str:
+    """The complaint of a command that is refused because the ledger belongs to something else."""
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, ScenarioDiffers), done.output
+    return str(done.exception)
+
+
+def another_version(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Have everything in this process believe that captime has another version."""
+    for module in ("ledger.making.metadata", "campaign.run", "campaign.identity", "scenario.scenario"):
+        monkeypatch.setattr(f"captime.{module}.version", lambda _: name, raising=False)
+
+
+@pytest.mark.parametrize("kind", ["race", "pool", "measure"])
+def test_a_later_version_resumes_a_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The version is a note in the ledger, one for each time it was opened, and no part of the identity."""
+    another_version(monkeypatch, "7.7.7")
+    test_a_stored_ledger_is_resumed(folder, kind)
+    if other_rules(kind):
+        return
+    with LedgerReader(f"{kind}.ledger") as reader:
+        told = [event.facts.get("captime") for event in reader.events() if event.kind in ("began", "resumed")]
+        assert reader.captime_version != "7.7.7"
+    assert told[-1] == "7.7.7"
+
+
+@pytest.mark.parametrize("kind", ["race", "fixed", "pool"])
+def test_other_rules_do_everything_but_resume(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Resuming is refused with the remedy and changes nothing; the ledger is read and verified as before."""
+    monkeypatch.setattr("captime.scenario.scenario.RULES", 1000)
+    monkeypatch.setattr("captime.scenario.identity.RULES", 1000)
+    another_version(monkeypatch, "7.7.7")
+    before = (folder / f"{kind}.ledger").read_bytes()
+    told = refused(*RESUMES[kind][:-1])
+    with LedgerReader(f"{kind}.ledger") as reader:
+        made_by = reader.captime_version
+    assert "decides by rules 1000" in told
+    assert f"install captime {made_by}" in told
+    assert "--ledger NEW" in told
+    assert (folder / f"{kind}.ledger").read_bytes() == before
+    test_a_stored_ledger_is_read_and_copied(folder, kind)
+    test_a_stored_certificate_is_confirmed(folder, kind)
+
+
+def test_a_measurement_has_no_rules(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It decides nothing, so it is resumed whatever the rules are."""
+    monkeypatch.setattr("captime.scenario.scenario.RULES", 1000)
+    monkeypatch.setattr("captime.scenario.identity.RULES", 1000)
+    test_a_stored_ledger_is_resumed(folder, "measure")
+    test_a_stored_ledger_is_resumed(folder, "validate")
+
+
+def test_a_field_that_a_target_could_not_say_was_its_default() -> None:
+    """A scenario file learns a new word with a release: older ledgers are not thereby of another scenario."""
+    now = scenario_of_stored("race").canonical()
+    then = {**now, "target": {name: value for name, value in now["target"].items() if name != "disk_limit"}}
+    assert identity.difference(identity.as_recorded_now(then), now) == []
+    other = {**now, "target": {**now["target"], "disk_limit": 5}}
+    assert identity.difference(identity.as_recorded_now(then), other) == ["target.disk_limit: was null, is 5"]
+
+
+def scenario_of_stored(kind: str) -> Scenario:
+    """A stored scenario."""
+    return load_scenario(STORED / f"{kind}.toml")

@@ -2,12 +2,14 @@ import copy
 import json
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from captime.scenario import difference, grown, scenario_hash, scenario_of
+from captime.scenario.identity import RULES
 
 Document = dict[str, Any]
 
@@ -125,10 +127,11 @@ def test_one_changed_byte_in_a_file_is_named(folder: Path, name: str, field: str
     assert name in found[0]
 
 
-def test_another_version_of_captime_is_named(folder: Path) -> None:
-    """Rows of one version are not mixed with those of another."""
+def test_rules_are_part_of_the_identity_and_the_version_is_not(folder: Path) -> None:
+    """Rows that were decided by different rules are not mixed; which captime wrote them does not matter."""
     before = canonical(folder, base())
-    assert difference(before | {"captime": "0.0.1"}, before) == [f'captime: was "0.0.1", is "{before["captime"]}"']
+    assert difference(before | {"rules": 0}, before) == [f"rules: was 0, is {RULES}"]
+    assert metadata.version("captime") not in json.dumps(before)
 
 
 @pytest.mark.parametrize(

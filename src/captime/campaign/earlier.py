@@ -24,7 +24,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.reading import STATUSES
 from captime.ledger.rows import ConfigRow, Noted, SampleRow
 from captime.runs import Status
-from captime.scenario.identity import difference, plain
+from captime.scenario.identity import as_recorded_now, difference, plain
 from captime.spaces import Known, Settings, Space
 from captime.streams.protocol import InstanceStream
 from captime.streams.seeds import TARGET, Seeds
@@ -183,7 +183,7 @@ def first_attempts(columns: Mapping[str, NDArray[Any]], configs: Container[int])
 
 
 def _check_target(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    parts = ({name: plain(each.get(name)) for name in SAME_TARGET} for each in (before, now))
+    parts = ({name: plain(each.get(name)) for name in SAME_TARGET} for each in (as_recorded_now(before), now))
     differs = difference(*parts)
     if differs:
         listed = "".join(f"\n  {line}" for line in differs)

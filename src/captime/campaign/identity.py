@@ -6,6 +6,7 @@ down, and counts from then on. Goals are not part of the question.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from captime.errors import ScenarioDiffers
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
 from captime.scenario import Scenario
-from captime.scenario.identity import difference, grown, plain
+from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
 
 _GOAL, _LENGTH = "goal", "length"
 """What a ledger is told beside the identity: the first goal, and the first length of the stream."""
@@ -44,7 +45,7 @@ def remembered(question: Question) -> dict[str, object]:
 def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
     """The identity of a ledger, with what was added on the way; and its notes."""
     with LedgerReader(path) as reader:
-        before: dict[str, Any] = dict(reader.scenario)
+        before = as_recorded_now(reader.scenario)
         notes = reader.events()
     for beside in (_GOAL, _LENGTH):
         before.pop(beside, None)
@@ -86,7 +87,13 @@ def _known_instances(path: Path) -> list[str]:
 def check_identity(path: Path, question: Question) -> Growth:
     """Refuse to mix runs of one question with those of another; return what was added at the ends of the lists."""
     before, notes = recorded(path)
-    before, now = _asked(before), _asked(plain(question.identity))
+    now = _asked(plain(question.identity))
+    if "rules" not in now:
+        # A survey decides nothing: what was measured under other rules is resumed like any other.
+        before.pop("rules", None)
+    elif rules_of(before) != rules_of(now):
+        raise _other_rules(path, rules_of(before), rules_of(now), notes)
+    before = _asked(before)
     differs = difference(before, now)
     if not differs:
         return Growth()
@@ -108,6 +115,18 @@ def check_identity(path: Path, question: Question) -> Growth:
         f"{path}: this ledger belongs to another scenario. It differs in:{listed}\nPut that back to go on, or begin a "
         f"new ledger with {new}. ({'Favourites' if on_space else 'Configurations'} and instances may be added at the "
         "end of their lists. None may go, and none may change places.)"
+    )
+
+
+def _other_rules(path: Path, before: int, now: int, notes: list[Noted]) -> ScenarioDiffers:
+    with LedgerReader(path) as reader:
+        versions = [reader.captime_version]
+    versions += [str(note.facts["captime"]) for note in notes if "captime" in note.facts]
+    return ScenarioDiffers(
+        f"{path}: this ledger was decided by rules {before} (captime {versions[-1]}), and this captime "
+        f"({version('captime')}) decides by rules {now}, so it cannot resume it. What it has certified stays valid: "
+        f"`captime verify`, `report`, `best` and `export` read it as before. To resume it, install captime "
+        f"{versions[-1]}; to begin anew under the new rules, use --ledger NEW"
     )
 
 

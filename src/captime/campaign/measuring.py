@@ -67,7 +67,11 @@ def survey_of(question: Question, captime: float, instances: int | None = None) 
         options={},
         epsilon=0.0,
         maker=partial(Survey, captime=captime, instances=instances),
-        identity={**question.identity, "procedure": "survey", "options": {"captime": captime, "instances": instances}},
+        identity={
+            **{name: value for name, value in question.identity.items() if name != "rules"},
+            "procedure": "survey",
+            "options": {"captime": captime, "instances": instances},
+        },
     )
 
 

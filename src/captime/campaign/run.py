@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
@@ -233,6 +234,7 @@ class _Campaign:
             jobs=self._manner.jobs,
             order=self._manner.order,
             scenario=question.source,
+            captime=version("captime"),
         )
         self._learned = note_lessons(self._earlier, ledger, self._memory)
         procedure = self._changed(procedure, steering.apply)

@@ -10,6 +10,19 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from captime.scenario.models import Target
+
+RULES = 1
+"""Number of the rules of deciding. A ledger is resumed by deciding again from its rows, so its decisions must come out
+the same: this number becomes the next one with every change that lets a procedure, a bound, a draw or a share of delta
+decide otherwise on the same rows, and with no other change. captime's own version is not part of the identity.
+
+`tests/golden/test_rules_of_deciding.py` (race and pool at 1, 8 and 64 slots) and `test_stored_ledgers.py` guard it: if
+one of them fails, either the change was not meant, or this number has to grow and the traces are recorded anew. The
+check in `captime.skeptic` has to confirm ledgers of all numbers there ever were: it finds theirs in their scenario.
+"""
+_RULES, _VERSION = "rules", "captime"
+
 _MISSING = object()
 _SHOWN = 60
 _FEW = 3
@@ -26,6 +39,32 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def as_recorded_now(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an identity as a ledger has it, in the form that this captime would give to the same scenario.
+
+    Before there were numbers for rules, captime's version stood in their place; those versions decided by rules 1. What
+    a target could not say then was the default of today.
+    """
+    identity: dict[str, Any] = {}
+    for name, value in recorded.items():
+        identity |= {_RULES: recorded.get(_RULES, 1)} if name == _VERSION else {name: value}
+    target = identity.get("target")
+    if isinstance(target, Mapping) and "exit_codes" in target:
+        left_out = {"environment", "clock", "compare_answers", "kind"}
+        defaults = {
+            name: plain(each.get_default(call_default_factory=True))
+            for name, each in Target.model_fields.items()
+            if name not in left_out and name not in target
+        }
+        identity["target"] = {**target, **defaults}
+    return identity
+
+
+def rules_of(identity: Mapping[str, Any]) -> int:
+    """Return by which rules a campaign was decided; those of before they had a number are 1."""
+    return int(identity.get(_RULES, 1))
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

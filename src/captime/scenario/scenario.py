@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from captime.programs.settings import Worded
 from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
 from captime.scenario.executor import executor_wishes, seconds_that_count
-from captime.scenario.identity import scenario_hash
+from captime.scenario.identity import RULES, scenario_hash
 from captime.scenario.instances import stream_of
 from captime.scenario.machine import allowed_cores
 from captime.scenario.models import Wishes
@@ -211,7 +210,7 @@ class Scenario:
         wishes, target = self.wishes, self.wishes.target
         asked = target.model_dump(exclude={"environment", "clock", "compare_answers", "kind"})
         return {
-            "captime": version("captime"),
+            "rules": RULES,
             "utility": str(self.utility),
             "delta": wishes.delta,
             "seed": wishes.seed,
