@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from captime.streams.contents import fingerprint_of
 from captime.supervision.messages import Call
 from captime.supervision.processes import look_at
 from captime.supervision.tree import ISOLATIONS
@@ -259,10 +260,7 @@ def test_nasty_names_and_values_arrive_unchanged(best: Bench, tmp_path: Path) ->
             file.write(b"content")
     large = "v" * 100_000
     words = [os.fsdecode(word) for word in [*paths, *NASTY]] + [large, ""]
-    guarded = tuple(
-        (os.fsdecode(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-        for path, found in ((path, os.stat(path)) for path in paths)  # noqa: PTH116 (a name in bytes)
-    )
+    guarded = tuple(fingerprint_of(os.fsdecode(path)) for path in paths)
     report = best.one(
         target("misbehave", "tell", *words, guarded=guarded, output_limit=1 << 24, patterns={"all": "^.*$"})
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from captime.executors.dask_files import Digests, Missing, Ready, Shelf
-from captime.streams.contents import fingerprint_of
+from captime.streams.contents import digest_of_file, fingerprint_of
 from captime.supervision.messages import Preparation, lost_by_change
 from captime.supervision.run import changed_file
 from supervised import launch
@@ -28,10 +28,10 @@ def test_the_same_content_is_the_same_file_wherever_it_lies(shelf: Shelf, tmp_pa
     """Other machines have other devices and inodes; from then on their own copy is watched."""
     file = tmp_path / "solver"
     file.write_bytes(b"\x7fELF")
-    there = launch(str(file), guarded=((str(file), 1, 2, 3, 4),))
+    there = launch(str(file), guarded=((str(file), 1, 2, 3, 4, 5, ""),))
     ready = shelf.made_ready(there, [named(file)], None)
     assert isinstance(ready, Ready)
-    assert ready.launch.guarded == (fingerprint_of(str(file)),)
+    assert ready.launch.guarded == (fingerprint_of(str(file), digest_of_file(file)),)
     assert ready.launch.argv == there.argv
 
 
@@ -72,7 +72,7 @@ def test_an_instance_that_was_sent_takes_the_place_of_the_one_at_home(shelf: She
     assert Path(here).name == "1"
     assert ready.launch.argv == ("solve", here, f"--in={here}", f"{path}0", f"{path}.cnf", f"{here},x")
     assert (ready.launch.stdin, ready.launch.verifier) == (here, ("v", here))
-    assert ready.launch.guarded == (fingerprint_of(here),)
+    assert ready.launch.guarded == (fingerprint_of(here, digest_of_file(Path(here))),)
     reworded = ready.reworded(lost_by_change(1, here, f"{here} changed"))
     assert (reworded.problem, reworded.changed_file) == (f"{path} changed", path)
     shelf.close()

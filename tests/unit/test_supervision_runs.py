@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from captime.runs import Halt, RunOutcome, RunRequest, Status
+from captime.streams.contents import digest_of_file, fingerprint_of
 from captime.supervision.messages import Call, Fingerprint, Launch, Preparation
 from captime.supervision.tree import ISOLATIONS
 from supervised import PYTHON, TARGETS, Bench, Plain, bench, launch, target
@@ -41,8 +42,7 @@ def calling(function: object, *arguments: object) -> Launch:
 
 def fingerprint(path: Path) -> Fingerprint:
     """How a file looks now."""
-    found = path.stat()
-    return str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return fingerprint_of(str(path), digest_of_file(path))
 
 
 def test_what_a_program_does_is_reported(level: Bench) -> None:
@@ -151,6 +151,22 @@ def test_a_file_that_changed_loses_the_run(level: Bench, tmp_path: Path) -> None
     assert [report.ended for report in (during, before, fine, gone)] == ["lost", "lost", "exit", "lost"]
     assert {(report.halt, report.changed_file) for report in (during, before, gone)} == {(Halt.FILE_CHANGED, str(path))}
     assert before.wall_ns == 0
+
+
+def test_a_change_that_hides_its_time_is_noticed(level: Bench, tmp_path: Path) -> None:
+    """The same size and the same time of change, but another content; a new mode alone is no change."""
+    path = tmp_path / "instance"
+    path.write_text("content", encoding="ascii")
+    guarded = (fingerprint(path),)
+    before = path.stat()
+    path.chmod(0o600)
+    touched = level.one(launch("true", guarded=guarded))
+    unknown = level.one(launch("true", guarded=((*guarded[0][:6], ""),)))
+    path.write_text("CONTENT", encoding="ascii")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    hidden = level.one(launch("true", guarded=guarded))
+    assert [report.ended for report in (touched, unknown, hidden)] == ["exit", "lost", "lost"]
+    assert hidden.changed_file == str(path)
 
 
 def test_a_function_is_run_like_a_program(level: Bench) -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
-from uuid import uuid4
 
 import numpy as np
 
@@ -43,7 +42,7 @@ from captime.procedures.protocol import Procedure
 from captime.programs.answers import AnswerBook
 from captime.programs.protocol import Program
 from captime.spaces import Proposer
-from captime.supervision.sweep import sweep
+from captime.supervision.sweep import own_tag, sweep, sweep_abandoned
 
 Order = Literal["arrival", "fixed"]
 MakeExecutor = Callable[[Program, str], Executor]
@@ -126,6 +125,7 @@ def run_campaign(
     try:
         with _ledger_for(question, path, manner) as ledger, SlotBoard(path, ledger.campaign_id) as board:
             sweep(ledger.campaign_id)
+            sweep_abandoned()
             inner = make(question.program, ledger.campaign_id)
             if isinstance(inner, Remote):
                 inner.tell_events(ledger.noted, ledger.observed)
@@ -151,7 +151,7 @@ def _clock_on_record(path: Path) -> float:
 
 def _check_repeatability(question: Question, make: MakeExecutor) -> None:
     """Before the ledger exists: a program that is refused here leaves nothing behind."""
-    trial = make(question.program, f"trial-{uuid4().hex}")
+    trial = make(question.program, own_tag("trial"))
     try:
         captime = min(question.ceiling, 16.0 * question.captime_first)
         refuse_if_not(try_twice(trial, captime), question.procedure)

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from captime.cli.interrupts import clearing_up
 from captime.report.words import printable
 from captime.scenario import load_scenario
 from captime.scenario.checkup import Checkup, Finding, examine
@@ -32,7 +33,8 @@ def doctor_command(
     console = Console(markup=False, highlight=False, emoji=False)
     seconds = parse_duration(captime, "--captime")
     found = load_scenario(scenario)
-    checkup = examine(found, seconds, (lambda _: None) if as_json_object else lambda each: _show(console, each))
+    with clearing_up():
+        checkup = examine(found, seconds, (lambda _: None) if as_json_object else lambda each: _show(console, each))
     if as_json_object:
         typer.echo(json.dumps({"scenario": str(scenario), **checkup.as_json()}))
     else:

@@ -1,6 +1,7 @@
 """Ctrl-C as a wish, not as an accident: the first one asks the loop to stop, the second one insists."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -36,6 +37,23 @@ def asking_to_stop() -> Iterator[Asked]:
     before = {number: signal.signal(number, note) for number in _SIGNALS}
     try:
         yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def clearing_up() -> Iterator[None]:
+    """While inside, a first SIGTERM or a closed terminal ends the process as Ctrl-C does: what was begun is undone."""
+
+    def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (the shape of a handler)
+        signal.signal(number, signal.SIG_DFL)
+        sys.exit(128 + number)
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, leave) for number in numbers}
+    try:
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -38,7 +38,10 @@ class Digests:
                 path = fingerprint[0]
                 try:
                     digest = digest_of_file(Path(path))
-                    unchanged = fingerprint_of(path) == fingerprint
+                    found = fingerprint_of(path, digest)
+                    # A new mode or link changes the status only; the content is what counts.
+                    same_status = found[5] == fingerprint[5]
+                    unchanged = found[:5] == fingerprint[:5] and (same_status or digest == fingerprint[6])
                 except OSError:
                     unchanged = False
                 if not unchanged:
@@ -141,7 +144,7 @@ class Shelf:
         part = here.with_name(f"{here.name}.part")
         part.write_bytes(content)
         part.replace(here)
-        self._checked[path, digest] = fingerprint_of(str(here))
+        self._checked[path, digest] = fingerprint_of(str(here), digest)
 
     @property
     def folder(self) -> Path:
@@ -161,7 +164,7 @@ def _looked_at(path: str, digest: str) -> tuple[Fingerprint | None, str]:
     """The file's fingerprint here; or nothing, and what is wrong with it."""
     try:
         # Before and after, so that what is watched from now on is what was read.
-        before, found, after = fingerprint_of(path), digest_of_file(Path(path)), fingerprint_of(path)
+        before, found, after = fingerprint_of(path, digest), digest_of_file(Path(path)), fingerprint_of(path, digest)
     except OSError as trouble:
         return None, f"{path} cannot be read there ({trouble.strerror})"
     if before != after or found != digest:

@@ -24,7 +24,7 @@ from captime.supervision.kernel import LINUX
 from captime.supervision.launching import Place
 from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.probe import escape_attempt, escaped
-from captime.supervision.sweep import FOLDER_PREFIX, GROUP_PREFIX
+from captime.supervision.sweep import FOLDER_PREFIX, GROUP_NOTE, GROUP_PREFIX
 from captime.supervision.tree import ISOLATIONS, Isolation
 
 _PATIENCE = 60.0
@@ -164,6 +164,8 @@ class LocalSlots:
         hand_down_controllers(own)
         hand_down_controllers(folder)
         self._group = folder
+        # Where to find it, for whoever clears away after us.
+        Path(self._folder, GROUP_NOTE).write_text(str(folder), encoding="utf-8", errors="surrogateescape")
         return ""
 
     def _remove_group(self) -> None:

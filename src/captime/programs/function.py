@@ -26,7 +26,7 @@ from captime.programs.signatures import Arguments
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.contents import digest_of_file, fingerprint_of
 from captime.streams.protocol import Instance, InstanceStream
-from captime.supervision.messages import NOT_RETURNED, Call, Launch, Report
+from captime.supervision.messages import NOT_RETURNED, Call, Fingerprint, Launch, Report
 
 _WIDTH = 200
 
@@ -67,7 +67,9 @@ class FunctionProgram:
         self._pickled = b"" if self._reference else _pickled(self._function, self.name)
         self._arguments = Arguments(self._function, self.name)
         self._source = _source_file(self._function)
-        self._fingerprints = () if self._source is None else (fingerprint_of(self._source),)
+        self._fingerprints: tuple[Fingerprint, ...] = ()
+        if self._source is not None:
+            self._fingerprints = (fingerprint_of(self._source, digest_of_file(self._source)),)
         # The function's own module, and for a function given as an object everything that could be imported here.
         here = [os.fspath(folder)] if self._reference else [os.path.abspath(each) for each in sys.path]  # noqa: PTH100 (entries of any kind)
         self._search_path = tuple(dict.fromkeys(here))

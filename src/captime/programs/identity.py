@@ -61,10 +61,12 @@ def find_command(words: Sequence[str], folder: Path, environment: Mapping[str, s
         if behind is not None:
             files.setdefault(f"#! of {word}", behind)
     absolute = {word: os.path.abspath(path) for word, path in files.items()}  # noqa: PTH100 (links are kept as named)
+    digests = {word: digest_of_file(Path(path)) for word, path in absolute.items()}
+    by_path = {path: digests[word] for word, path in absolute.items()}
     return FoundCommand(
         words=tuple(absolute.get(word, word) for word in words),
-        digests={word: digest_of_file(Path(path)) for word, path in absolute.items()},
-        fingerprints=tuple(fingerprint_of(path) for path in dict.fromkeys(absolute.values())),
+        digests=digests,
+        fingerprints=tuple(fingerprint_of(path, digest) for path, digest in by_path.items()),
         written=tuple(words),
     )
 

@@ -33,10 +33,19 @@ def digest_of_value(value: object) -> str:
     return hashlib.sha256(told).hexdigest()
 
 
-def fingerprint_of(path: str | os.PathLike[str]) -> Fingerprint:
-    """Device, inode, size and time of change of a file, links followed: what a replaced or edited file changes."""
+def fingerprint_of(path: str | os.PathLike[str], digest: str = "") -> Fingerprint:
+    """Return what a replaced or edited file changes, links followed.
+
+    The time of change of content can be set back by whoever changes it; that of status cannot. The latter also moves
+    when nothing but a mode or a link was changed: then the digest tells.
+
+    Args:
+        path: The file.
+        digest: SHA-256 of its content, if that is known; without it any change of status counts.
+    """
     found = os.stat(path)  # noqa: PTH116 (called before every launch of a generated instance; a Path each is slow)
-    return (os.fspath(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    looks = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return (os.fspath(path), *looks, digest)
 
 
 def require_readable(path: Path, where: str) -> None:

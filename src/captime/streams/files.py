@@ -160,7 +160,7 @@ def look_at(
         name = os.path.relpath(path, folder)
         shown = name if not name.startswith(os.pardir) else path
         digest = digest_of_file(Path(path))
-        instances.append(Instance(shown, path, None, digest, fingerprint_of(path), None, entry.answer))
+        instances.append(Instance(shown, path, None, digest, fingerprint_of(path, digest), None, entry.answer))
     instances = _unique(instances, where, allow_duplicates=allow_duplicates)
     if all(entry.group is None for entry in entries):
         return instances, None

@@ -15,7 +15,8 @@ from captime.runs import Halt
 
 Clock = Literal["cpu", "wall"]
 Ended = Literal["exit", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "not-started"]
-Fingerprint = tuple[str, int, int, int, int]
+Fingerprint = tuple[str, int, int, int, int, int, str]
+"""Path, device, inode, size, times of change of content and of status in nanoseconds, and SHA-256 ("" if unknown)."""
 
 NOT_RETURNED = "the function returned"
 """How the last line on standard error begins if the value that a function returned cannot be handed over."""
@@ -80,7 +81,7 @@ class Launch:
             group `value`, or group 1, or the whole is reported.
         output_file: A name inside the run's own directory that `{output}` stands for; read after the run.
         preparation: What has to be made first.
-        guarded: Files that must not change, each with device, inode, size and time of change in nanoseconds.
+        guarded: Files that must not change, as they were when the campaign began.
         tag: Value of `CAPTIME_RUN`, by which every process of the run can be found.
         verifier: A command that checks the answer; None for none. The slot runs it after a run that ended by itself,
             whatever its exit code, and before the run's own directory is deleted: untimed, in that directory, with the

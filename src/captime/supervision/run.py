@@ -5,6 +5,7 @@ ended, so that a reading is a time at which the run was surely unfinished. What 
 total is read. Only then are output, guarded files and the state of the machine looked at.
 """
 
+import functools
 import os
 import resource
 import time
@@ -65,14 +66,30 @@ class Pipes:
 
 def changed_file(guarded: tuple[Fingerprint, ...]) -> tuple[str, str] | None:
     """Return the first of these files that is not what it was, and what happened to it; None if all are."""
-    for path, *expected in guarded:
+    for path, device, inode, size, content_ns, status_ns, digest in guarded:
         try:
             found = os.stat(path)  # noqa: PTH116 (before and after every run; pathlib costs more than the call)
         except OSError as trouble:
             return path, f"{path}: {trouble.strerror}; it was there when the campaign began"
-        if [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns] != expected:
+        same = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) == (device, inode, size, content_ns)
+        if not same or (found.st_ctime_ns != status_ns and not _holds(path, found.st_ctime_ns, digest)):
             return path, f"{path}: it is not the file it was when the campaign began; put it back or begin anew"
     return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _holds(path: str, status_ns: int, digest: str) -> bool:  # noqa: ARG001 (asked once for each change of status)
+    """Return whether a file whose status was changed still holds what it held: a new mode or link is no change."""
+    from hashlib import sha256  # noqa: PLC0415 (rarely needed, and supervisors stay small)
+
+    found = sha256()
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123 (a name of any bytes, as above)
+            while piece := stream.read(1 << 20):
+                found.update(piece)
+    except OSError:
+        return False
+    return found.hexdigest() == digest
 
 
 class Run:

@@ -1,7 +1,6 @@
 """A few runs of the real program, one after the other, through the same supervisors that a campaign uses."""
 
 import os
-import uuid
 from types import TracebackType
 from typing import Self
 
@@ -9,7 +8,7 @@ from captime.executors.local import LocalExecutor
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 from captime.supervision.processes import tagged
-from captime.supervision.sweep import sweep
+from captime.supervision.sweep import own_tag, sweep, sweep_abandoned
 
 
 class Trial:
@@ -25,7 +24,8 @@ class Trial:
     """
 
     def __init__(self, program: Program, isolation: str | None = None) -> None:
-        self.tag = f"doctor-{uuid.uuid4().hex[:12]}"
+        sweep_abandoned()
+        self.tag = own_tag("doctor")
         self.executor = LocalExecutor(program, 1, tag=self.tag, isolation=isolation)
         self._attempts = 0
 
