@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import tempfile
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from captime.errors import LedgerInUse, StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, Observed, SampleRow, crash_points
+from captime.ledger.copying import backup, salvage
 from captime.runs import RunOutcome, RunRequest, Status
 
 N_CONFIGS = 3
@@ -100,9 +102,14 @@ def without_rights(folder: str, answers: Any) -> None:
                 create(Path(folder) / path)
         except StorageTrouble as trouble:
             told[what] = str(trouble)
-    for name in ("closed.ledger", "killed.ledger"):
+    for name in ("closed.ledger", "killed.ledger", "bare.ledger"):
         with LedgerReader(Path(folder) / name) as reader:
             told[name] = len(reader.outcomes()["config"])
+            told[f"{name} is missing"] = reader.missing
+    with tempfile.TemporaryDirectory() as elsewhere:
+        told["backup"] = backup(Path(folder) / "bare.ledger", Path(elsewhere) / "copy.ledger")
+        told["salvaged"] = salvage(Path(folder) / "bare.ledger", Path(elsewhere) / "saved.ledger").rows
+        told["left"] = [each.name for each in Path(tempfile.gettempdir()).glob("captime-reading-*")]
     answers.put(told)
 
 

@@ -146,11 +146,14 @@ def test_a_read_only_directory_can_be_read_and_not_written(tmp_path: Path) -> No
     try:
         with create(folder / "closed.ledger") as ledger:
             carry_on(ledger, 9)
-        process = PROCESSES.Process(target=leave_open, args=(str(folder / "killed.ledger"), 7))
-        process.start()
-        process.join(60)
+        for name, runs in (("killed.ledger", 7), ("bare.ledger", 5)):
+            process = PROCESSES.Process(target=leave_open, args=(str(folder / name), runs))
+            process.start()
+            process.join(60)
         with LedgerReader(folder / "killed.ledger"):
             pass
+        # Shared memory is not copied to a read-only medium.
+        (folder / "bare.ledger-shm").unlink()
         for path in folder.iterdir():
             path.chmod(0o444)
         folder.chmod(0o555)
@@ -164,7 +167,10 @@ def test_a_read_only_directory_can_be_read_and_not_written(tmp_path: Path) -> No
         shutil.rmtree(folder)
     assert "cannot be written to" in told["open"]
     assert "cannot be written to" in told["create"]
-    assert (told["closed.ledger"], told["killed.ledger"]) == (9, 7)
+    assert (told["closed.ledger"], told["killed.ledger"], told["bare.ledger"]) == (9, 7, 5)
+    assert {told[f"{name}.ledger is missing"] for name in ("closed", "killed", "bare")} == {""}
+    assert told["backup"] == told["salvaged"] > 5
+    assert told["left"] == []
 
 
 @pytest.fixture(scope="module")

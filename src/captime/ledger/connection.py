@@ -1,7 +1,9 @@
 """How a ledger's file is opened: one connection that writes, any number that only read."""
 
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +19,8 @@ BUSY_SECONDS = 5.0
 _MAGIC = b"SQLite format 3\x00"
 _HEADER = 100
 _BETWEEN_LOOKS = 0.05
+_TRIES = 20
+_CANNOT_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 _CACHE_KIB = 32 * 1024
 # Pages of 4 KiB after which the write-ahead log is brought into the file: 4 MB.
 _CHECKPOINT_PAGES = 1000
@@ -63,20 +67,56 @@ def reader(path: Path, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
     check_is_ledger_file(path)
     with told_in_our_words(path, "opening it"):
         try:
-            connection = _connected_to_read(path, "ro", patience)
+            connection = _connected_or_put_back(path, patience)
         except sqlite3.OperationalError as error:
-            code = error.sqlite_errorcode & 0xFF
-            if code == sqlite3.SQLITE_READONLY and _journal_path(path).exists():
-                _put_back(path, patience)
-                connection = _connected_to_read(path, "ro", patience)
+            if error.sqlite_errorcode & 0xFF not in _CANNOT_WRITE:
+                raise
             # In a directory that cannot be written to, SQLite cannot make its shared memory. If there is no
             # write-ahead log, nobody is writing, and the file can be read as it lies.
-            elif code == sqlite3.SQLITE_CANTOPEN and not has_log(path):
-                connection = _connected_to_read(path, "ro&immutable=1", patience)
+            if has_log(path):
+                connection = _connected_to_copy(path, patience)
             else:
-                raise
+                connection = _connected_to_read(path, "ro&immutable=1", patience)
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def _connected_or_put_back(path: Path, patience: float) -> sqlite3.Connection:
+    try:
+        return _connected_to_read(path, "ro", patience)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY or not _journal_path(path).exists():
+            raise
+    _put_back(path, patience)
+    return _connected_to_read(path, "ro", patience)
+
+
+def _connected_to_copy(path: Path, patience: float) -> sqlite3.Connection:
+    """Read a copy of a ledger that was not closed and lies where SQLite cannot write what it needs for reading.
+
+    The copy has no name any more when this returns; it is gone when the connection is closed.
+    """
+    for _ in range(_TRIES):
+        with tempfile.TemporaryDirectory(prefix="captime-reading-") as folder:
+            before = _looks(path)
+            for each in _files_of(path):
+                shutil.copyfile(each, Path(folder, each.name))
+            if _looks(path) == before:
+                return _connected_to_read(Path(folder, path.name), "rw", patience)
+        # Another machine is writing to it just now.
+        time.sleep(_BETWEEN_LOOKS)
+    raise StorageTrouble(
+        f"{path} is being written and its folder cannot be written to from here, so that it cannot be read meanwhile. "
+        "Read it where it is written, or copy it with `captime backup` there"
+    )
+
+
+def _files_of(path: Path) -> list[Path]:
+    return [each for each in (path, log_path(path), _journal_path(path)) if each.exists()]
+
+
+def _looks(path: Path) -> list[tuple[int, int]]:
+    return [(found.st_size, found.st_mtime_ns) for found in (each.stat() for each in _files_of(path))]
 
 
 def _connected_to_read(path: Path, mode: str, patience: float) -> sqlite3.Connection:
@@ -106,7 +146,12 @@ def lenient_reader(path: Path) -> sqlite3.Connection:
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
         _header(path)
-        connection = _connect(path, "ro", BUSY_SECONDS)
+        try:
+            connection = _connect(path, "ro", BUSY_SECONDS)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _CANNOT_WRITE or not has_log(path):
+                raise
+            connection = _connected_to_copy(path, BUSY_SECONDS)
         # Otherwise SQLite refuses a file that is shorter than it says of itself. Nothing can be written anyway.
         connection.execute("PRAGMA writable_schema = ON")
     return connection
