@@ -221,6 +221,13 @@ class LocalExecutor:
     def _hear(self, handle: SlotHandle) -> None:
         handle.channel.flush()
         self._speak(handle)
+        self._take_in(handle)
+        if handle.channel.closed:
+            self._bury(handle)
+        self._hand_out()
+
+    def _take_in(self, handle: SlotHandle) -> None:
+        """Act on everything that a supervisor has said."""
         for word, text in handle.hear():
             match word:
                 case "ready":
@@ -236,9 +243,6 @@ class LocalExecutor:
                     self._wait_for_slot(int(text))
                 case "report":
                     self._reported(handle, Report.from_json(text))
-        if handle.channel.closed:
-            self._bury(handle)
-        self._hand_out()
 
     def _is_seen(self, handle: SlotHandle, number: int, seconds: float | None = None) -> None:
         """A run is under way, and unfinished after so long; pieces of work that measure the machine are no runs."""
@@ -278,6 +282,9 @@ class LocalExecutor:
     def _bury(self, handle: SlotHandle) -> None:
         """A supervisor is dead: nothing of its run may survive it, the run is lost, and the slot is opened again."""
         self._selector.unregister(handle.channel)
+        # Whether a launch has begun is known only once everything is heard that it said before it died.
+        handle.end()
+        self._take_in(handle)
         self._board.idle(_seat(handle))
         how = handle.clear_away()
         held = [number for number in handle.held if self._references.pop(number, None) is None]
@@ -288,7 +295,7 @@ class LocalExecutor:
         # It speaks of a launch before it begins with it, so these have never begun.
         for number in reversed([number for number in held if number not in handle.begun]):
             self._wait_for_slot(number)
-        self._futile += 1
+        self._futile += not handle.ready
         if self._futile > _FUTILE_STARTS:
             raise InvariantViolated(f"{how}; {self._futile} died without having done anything. Please report it")
         successor = self._place.open(handle.index)

@@ -33,12 +33,14 @@ class SlotHandle:
         index: Which slot.
         held: Numbers of the launches it has been given and not reported yet, in the order in which it does them.
         begun: Those of them that it has begun.
+        ready: Whether it has ever been ready for a launch.
     """
 
     def __init__(self, index: int, place: Place, tag: str) -> None:
         self.index = index
         self.held: list[int] = []
         self.begun: set[int] = set()
+        self.ready = False
         self._place = place
         self._tag = tag
         Path(place.scratch).mkdir(mode=0o700)
@@ -80,12 +82,19 @@ class SlotHandle:
 
     def hear(self) -> Iterator[tuple[str, str]]:
         """What it says."""
-        return self.channel.receive()
+        for word, text in self.channel.receive():
+            self.ready = self.ready or word == "ready"
+            yield word, text
+
+    def end(self) -> None:
+        """Make sure that it is dead: it says nothing more, and what it has said can be heard to the end."""
+        self._process.kill()
+        self._process.wait()
 
     def clear_away(self) -> str:
         """After its death: kill what is left of its run; how it died, in words."""
-        self._process.kill()
-        code = self._process.wait()
+        self.end()
+        code = self._process.returncode
         self.channel.close()
         if self._place.group is not None:
             kill_groups(self._place.group)

@@ -1,6 +1,7 @@
 """Run as a process of its own: a slot supervisor, which does one launch after the other until its coordinator is gone.
 
-It says `started N` before anything of a launch happens, so that a launch it never spoke of has never begun. The words:
+It says `started N` before anything of a launch happens, and waits until that is on its way, so that a launch it never
+spoke of has never begun. The words:
 `run`, `cancel N`, `withdraw N` come in; `ready`, `started N`, `progress N nanoseconds`, `withdrawn N`, `report` go out.
 """
 
@@ -55,11 +56,21 @@ class Slot:
 
     def _do(self, launch: Launch) -> None:
         self._current = launch.number
-        self._channel.send("started", str(launch.number))
+        if not self._announced(launch.number):
+            return
         report = self._launcher.perform(launch)
         self._current = None
         self._cancelled.discard(launch.number)
         self._channel.send("report", report.to_json())
+
+    def _announced(self, number: int) -> bool:
+        """Say that a launch begins; False if the coordinator is gone before it could be told."""
+        self._channel.send("started", str(number))
+        # A coordinator that has not read for a long time lets the words pile up on this side. They die with us, and a
+        # launch that began unheard would be given to another supervisor.
+        while self._channel.waiting and not self._leaving:
+            self.attend(self._listener.wait(_FOREVER))
+        return not self._leaving
 
     def attend(self, ready: set[int]) -> bool:
         """Hear the coordinator; True if the run under way shall be stopped."""

@@ -7,6 +7,7 @@ its coordinator is stopped. What the words mean is known to those who use them.
 import socket
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 
 _CHUNK = 1 << 18
 
@@ -18,7 +19,7 @@ class Channel:
         connection: A connected stream socket; belongs to the channel from now on.
 
     Attributes:
-        closed: The other side has gone.
+        closed: The other side has gone, and everything it had said has been received.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -39,7 +40,7 @@ class Channel:
         return bool(self._outgoing)
 
     def send(self, word: str, text: str = "") -> None:
-        """Say something; kept if it cannot be sent at once, dropped if nobody is there any more."""
+        """Say something; kept if it cannot be sent at once, dropped if the other side has gone."""
         self._outgoing += f"{word} {text}\n".encode("ascii")
         self.flush()
 
@@ -51,8 +52,11 @@ class Channel:
             except BlockingIOError:
                 return
             except OSError:
-                self.closed = True
+                # Nothing more can be sent. What the other side said before it went may still be waiting to be
+                # received, so only `receive` says that the conversation is over.
                 self._outgoing.clear()
+                with suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_WR)
                 return
             del self._outgoing[:sent]
 
