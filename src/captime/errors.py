@@ -65,6 +65,10 @@ class LedgerLocked(StorageTrouble):
     """Another process keeps the file locked for longer than one waits at a time; the same call may be made again."""
 
 
+class MachineUnfit(CaptimeError):  # noqa: N818 (what is so, not what went wrong)
+    """The machine that runs programs is out of disk, memory, processes or descriptors, and stays so."""
+
+
 class ReplayDiverged(CaptimeError):  # noqa: N818 (a fact about us, not a kind of error)
     """Replaying a ledger led to other decisions than those on record. Our fault: please report it."""
 

@@ -85,6 +85,32 @@ STATUS_OF: dict[Verdict, Status] = {
 """Under which status a verdict counts. A cancelled run of a program that cannot be repeated is ABANDONED instead."""
 
 
+class Shortage(Enum):
+    """What a machine was out of while a run failed on it, or before the run could begin.
+
+    The values are flags of measurements, by which a ledger remembers them.
+    """
+
+    DISK = "no-disk"
+    """No room on a file system that runs write to."""
+    INODES = "no-inodes"
+    """No further file can be made there."""
+    READ_ONLY = "read-only"
+    """The scratch folder cannot be written to."""
+    SCRATCH = "no-scratch"
+    """The scratch folder is gone."""
+    MEMORY = "no-memory"
+    """The machine's memory was used up: the kernel killed processes, beyond any limit of the run's own."""
+    PROCESSES = "no-processes"
+    """No further process can be started."""
+    DESCRIPTORS = "no-descriptors"
+    """No further file can be opened."""
+
+
+UNBEGUN = "unbegun"
+"""The flag of a run that was refused by an unfit machine before it began."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """Please run this.
@@ -130,7 +156,7 @@ class Measurement:
         host: Where it ran.
         slot: On which slot there.
         flags: Warnings: `contended`, `idle`, `clocks-disagree`, `reported-disagrees`, `leftovers`, `swapping`,
-            `throttled`, `drifted`.
+            `throttled`, `drifted`; and why a run was lost, if its machine was unfit: a `Shortage`, `unbegun`.
     """
 
     cpu_ns: int
@@ -186,3 +212,14 @@ class RunOutcome:
                     f"outcome of {self.request}: its {what} is {seconds!r}; expected a finite number of CPU seconds, 0 "
                     "or more. A run that never answers is FAILED or CAPPED after the seconds it took."
                 )
+
+    @property
+    def shortage(self) -> Shortage | None:
+        """What the machine was out of, if the run was lost because of that."""
+        flags = () if self.measured is None else self.measured.flags
+        return next((each for each in Shortage if each.value in flags), None)
+
+    @property
+    def unbegun(self) -> bool:
+        """Whether an unfit machine refused the run before it began, so that it can begin later without any bias."""
+        return self.measured is not None and UNBEGUN in self.measured.flags

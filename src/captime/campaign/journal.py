@@ -10,10 +10,13 @@ from captime.ledger.rows import SampleRow
 from captime.live import Seen
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import InstanceStream
+from captime.supervision.kernel import steady_ns
 from captime.targets import Targets
 
 # [F14] How long somebody else may keep the file locked before a campaign gives up; outcomes wait in memory until then.
 _PATIENCE = 300.0
+# A clock that differs by less was corrected, not set; corrections are a small share of the time that has passed.
+_STEP_SECONDS, _SLEW = 1.0, 0.001
 
 Reader = Callable[[Sequence[RunOutcome]], None]
 
@@ -40,6 +43,32 @@ def patiently(write: Callable[[], None], patience: float = _PATIENCE) -> None:
             return
 
 
+class ClockWatch:
+    """Notices when the time of day was set to another value: rows before and after have dates that cannot be compared.
+
+    Durations are not concerned: they are measured by clocks that cannot be set.
+
+    Args:
+        time_of_day: Nanoseconds since 1970.
+        steady: Nanoseconds on a clock that nobody can set, and that goes on while the machine sleeps.
+    """
+
+    def __init__(self, time_of_day: Callable[[], int] = time.time_ns, steady: Callable[[], int] = steady_ns) -> None:
+        self._time_of_day = time_of_day
+        self._steady = steady
+        self._last = (time_of_day(), steady())
+
+    def step(self) -> float | None:
+        """By how many seconds the time of day was set since the last look, backwards if negative; None if it was not.
+
+        Clocks that are being corrected little by little are not taken for one that was set.
+        """
+        before, self._last = self._last, (self._time_of_day(), self._steady())
+        passed = self._last[1] - before[1]
+        seconds = (self._last[0] - before[0] - passed) / 1e9
+        return seconds if abs(seconds) > max(_STEP_SECONDS, _SLEW * passed / 1e9) else None
+
+
 class LedgerJournal:
     """Writes everything down, then lets others look at what came back.
 
@@ -49,6 +78,7 @@ class LedgerJournal:
         readers: Are shown what came back, after it was written down; one of them may object by raising.
         orders: Whether orders are written down too. Where decisions depend on outcomes alone, they need not be.
         before_start: Called before runs are announced: what was fixed before them is written down before them.
+        clock: Notices when the time of day was set.
     """
 
     def __init__(
@@ -59,12 +89,14 @@ class LedgerJournal:
         *,
         orders: bool = True,
         before_start: Callable[[], None] = _nothing,
+        clock: ClockWatch | None = None,
     ) -> None:
         self._ledger = ledger
         self._stream = stream
         self._readers = readers
         self._orders = orders
         self._before_start = before_start
+        self._clock = clock or ClockWatch()
 
     def asked(self, slots: int, targets: Targets) -> None:
         """See the protocol."""
@@ -73,6 +105,7 @@ class LedgerJournal:
 
     def started(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol. The instances and seeds of new positions are registered with them."""
+        self._look_at_clock()
         self._before_start()
         positions = {request.instance for request in requests}
         samples = {position: sample_at(self._stream, position) for position in positions}
@@ -81,10 +114,17 @@ class LedgerJournal:
 
     def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
         """See the protocol."""
+        self._look_at_clock()
         patiently(lambda: self._ledger.observed(outcomes, seen))
         reached("acknowledged")
         for reader in self._readers:
             reader(outcomes)
+
+    def _look_at_clock(self) -> None:
+        """Write down that the time of day was set, before any row that is dated by it."""
+        step = self._clock.step()
+        if step is not None:
+            self._ledger.noted("clock-step", seconds=step)
 
 
 def sample_at(stream: InstanceStream, position: int) -> SampleRow:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from captime.campaign.census import Census
 from captime.campaign.question import Question
 from captime.certificate import Certificate
-from captime.errors import LedgerError
+from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
 from captime.ledger.file_watch import Rescued
 from captime.ledger.reading import STATUSES, VERDICTS
@@ -37,8 +37,9 @@ class CampaignResult:
         place: On which machines time was measured, in words; "" for this one.
         learned: What is to be said about earlier campaigns that taught the model; "" if there are none.
         warnings: What happened to the ledger that somebody should know of.
-        trouble: Why the ledger could not be written, or does not hold what the certificate rests on; None if all is
-            well. The certificate is valid all the same: it rests on runs that were written down before.
+        trouble: Why the ledger could not be written, or does not hold what the certificate rests on, or why the machine
+            could not be used any longer; None if all is well. The certificate is valid all the same: it rests on runs
+            that were written down before.
         rescued: The copy of the ledger that was saved when its own file was lost.
     """
 
@@ -56,7 +57,7 @@ class CampaignResult:
     place: str = ""
     learned: str = ""
     warnings: tuple[str, ...] = ()
-    trouble: LedgerError | None = None
+    trouble: CaptimeError | None = None
     rescued: Rescued | None = None
 
     @property

@@ -76,7 +76,7 @@ class Memory:
             if counts_for_good(outcome):
                 self.known[key_of(outcome.request)] = outcome
             elif outcome.status is Status.LOST and outcome.verdict is not Verdict.INTERRUPTED:
-                self._losses.remember(outcome.request)
+                self._losses.remember(outcome)
         self._census.take(heard)
         self._objections.recall(heard)
 

@@ -1,6 +1,6 @@
 """A campaign from beginning to end: ledger, slots, procedure, and the loop in which they meet."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,11 +27,11 @@ from captime.campaign.roster import Growing, Roster
 from captime.campaign.steering import Steering, first_goal, new_changes, note_lessons
 from captime.campaign.stopping import StopRules
 from captime.certificate import Certificate
-from captime.errors import LedgerError, ScenarioError
+from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.in_order import InOrder
 from captime.executors.local import LocalExecutor
-from captime.executors.losses import Losses
+from captime.executors.losses import PATIENCE, Losses, Unfit, Waiting
 from captime.executors.protocol import Executor, Remote, Visible
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.crash_points import reached
@@ -64,6 +64,7 @@ class Manner:
         take_over: Go on with a ledger that another machine had begun to write to.
         conflicts: Stop when two configurations contradict each other.
         check_repeatability: Try whether the program repeats itself, before a procedure relies on it.
+        patience: Seconds to wait for a machine that is out of disk, memory, processes or descriptors.
     """
 
     jobs: int = 1
@@ -75,6 +76,7 @@ class Manner:
     take_over: bool = False
     conflicts: bool = True
     check_repeatability: bool = False
+    patience: float = PATIENCE
 
     def taking_over(self) -> "Manner":
         """The same, on a ledger that another machine has not closed."""
@@ -205,7 +207,9 @@ class _Campaign:
         self._manner = manner
         self._census = Census()
         watched = Watchful(inner, ledger.looked_lost) if isinstance(inner, LocalExecutor | Remote) else inner
-        self._losses = Losses(watched, repeatable=question.program.repeatable)
+        repeatable = question.program.repeatable
+        self._waiting = Waiting(watched, manner.patience, ledger.noted, repeatable=repeatable)
+        self._losses = Losses(self._waiting, repeatable=repeatable)
         book = AnswerBook(question.tolerance) if manner.conflicts else None
         drawn = question.proposer is not None
         self._objections = Objections(
@@ -245,7 +249,7 @@ class _Campaign:
             budget=self._manner.stop.cpu,
             deadline=self._inner.now + self._manner.stop.wall_seconds(datetime.now(tz=UTC).astimezone()),
             observer=self._watching(observer),
-            interrupted=lambda: interrupted() or self._machines_are_gone or self._ledger.looked_lost(),
+            interrupted=lambda: interrupted() or self._must_stop,
             journal=journal,
         )
         return self._close(procedure, evidence, outcome)
@@ -253,6 +257,11 @@ class _Campaign:
     @property
     def _machines_are_gone(self) -> bool:
         return isinstance(self._inner, Remote) and bool(self._inner.gone)
+
+    @property
+    def _must_stop(self) -> bool:
+        """Whether there is no use in going on: machines or ledger are gone, or a machine stays unfit."""
+        return self._machines_are_gone or self._ledger.looked_lost() or self._waiting.gave_up is not None
 
     def _recall(
         self, procedure: Procedure, evidence: Evidence, apply: Callable[[Change], None]
@@ -338,19 +347,27 @@ class _Campaign:
 
     def _close(self, procedure: Procedure, evidence: Evidence, outcome: LiveOutcome) -> CampaignResult:
         reached("shutdown-begun")
+        question = self._question
         if outcome.stopped == "interrupted" and self._machines_are_gone:
             outcome = replace(outcome, stopped="cluster")
         if outcome.stopped == "interrupted" and self._ledger.lost:
             outcome = replace(outcome, stopped="ledger")
+        unfit = self._waiting.gave_up
+        if outcome.stopped == "interrupted" and unfit is not None:
+            outcome = replace(outcome, stopped="machine")
         self._write_certificate(procedure, evidence, outcome.wall_seconds)
         self._write_candidates(procedure, evidence)
         clock = self._clock + outcome.wall_seconds
         self._ledger.noted("stopped", because=outcome.stopped, wall_seconds=clock)
-        trouble = outcome.trouble
+        trouble: CaptimeError | None = outcome.trouble
         try:
             self._ledger.flush()
         except LedgerError as error:
             trouble = trouble or error
+        if unfit is not None:
+            trouble = trouble or MachineUnfit(_why_unfit(unfit, question.names))
+            if unfit.configs:
+                raise trouble
         return CampaignResult(
             question=self._question,
             outcome=replace(outcome, certificate=procedure.certificate(), wall_seconds=clock),
@@ -369,3 +386,20 @@ class _Campaign:
             trouble=trouble,
             rescued=self._ledger.rescue() if self._ledger.is_lost() else None,
         )
+
+
+def _why_unfit(unfit: Unfit, names: Sequence[str]) -> str:
+    """Why the campaign stopped, and what to do, in words."""
+    if not unfit.configs:
+        return (
+            f"the machine stays unfit, so the campaign stopped; the last run came back so: {unfit.words}. No run was "
+            "judged by it. Free what the machine is out of, and the same command goes on"
+        )
+    whom = " and ".join(repr(names[config]) for config in unfit.configs)
+    verb = "was" if len(unfit.configs) == 1 else "were"
+    return (
+        f"configuration {whom} {verb} lost again and again, each time after the machine had been fit again; the last "
+        f"run came back so: {unfit.words}. Nothing is certified by that. Give the machine more room, use fewer jobs, "
+        "leave the configuration out, or set target.disk_limit, target.memory or target.processes: a run that exceeds "
+        "a limit of its own counts as failed"
+    )

@@ -1,8 +1,8 @@
 """The command line: words and exit codes. One file per command; this door registers them and ends the process.
 
 Exit codes: 0 goal reached, 1 our bug, 2 your words (usage, input), 3 stopped early with a valid certificate or the
-scenario is another one than the ledger's, 4 the ledger is in use, 5 it is damaged, 6 the disk, 7 your program; 130 and
-143 ended by a signal, with the certificate printed.
+scenario is another one than the ledger's, 4 the ledger is in use, 5 it is damaged, 6 the machine (disk, memory), 7
+your program; 130 and 143 ended by a signal, with the certificate printed.
 """
 
 import sys
@@ -36,6 +36,7 @@ from captime.errors import (
     InvariantViolated,
     LedgerDamaged,
     LedgerInUse,
+    MachineUnfit,
     ReplayDiverged,
     ScenarioDiffers,
     StorageTrouble,
@@ -47,6 +48,7 @@ _CODES: tuple[tuple[type[CaptimeError], int], ...] = (
     (LedgerInUse, 4),
     (LedgerDamaged, 5),
     (StorageTrouble, 6),
+    (MachineUnfit, 6),
     (TargetProgramError, 7),
 )
 """Who has to act decides the code; everything else on purpose is your words, 2."""

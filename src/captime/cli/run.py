@@ -15,9 +15,11 @@ from captime.campaign.goals import goal_of
 from captime.campaign.identity import as_begun
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
+from captime.executors.losses import PATIENCE
 from captime.report.campaign_view import campaign_view
 from captime.report.campaigned import account_of_campaign, campaign_json
 from captime.scenario import load_scenario
+from captime.utilities.durations import parse_duration
 
 GOAL_REACHED = ("epsilon", "single")
 
@@ -48,6 +50,9 @@ def run_command(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Go on with a ledger that another machine has not closed.")
     ] = False,
+    patience: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to wait for a machine that is out of disk or memory.")
+    ] = f"{PATIENCE / 60:g}min",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -55,8 +60,8 @@ def run_command(
 
     Exit code 0: the goal was reached. 3: stopped early, the certificate printed is valid; or the scenario is not the
     one the ledger was begun with. 2: something in the command or the scenario is wrong. 4: the ledger is in use. 5: it
-    is damaged. 6: the disk is full or read-only. 7: the program cannot be used as it is. 130, 143: ended by Ctrl-C or
-    by a signal, with the certificate printed.
+    is damaged. 6: the machine stays out of disk, memory, processes or descriptors, or the disk is read-only. 7: the
+    program cannot be used as it is. 130, 143: ended by Ctrl-C or by a signal, with the certificate printed.
     """
     asked_for = load_scenario(scenario)
     path = ledger or asked_for.ledger
@@ -65,6 +70,7 @@ def run_command(
     earlier = learn_from(learn or (), question)
     on_cluster = parts.executor.kind != "local"
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
+    manner = replace(manner, patience=parse_duration(patience, "--patience"))
     with (
         asking_to_stop() as asked,
         executor_of(parts, ledger or parts.ledger, jobs=jobs) as make,

@@ -23,6 +23,7 @@ from captime.executors.waking import signals_heard
 from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
+from captime.supervision.fitness import MemoryKiller
 from captime.supervision.handle import SlotHandle
 from captime.supervision.messages import Report
 from captime.supervision.sweep import sweep_tag
@@ -82,6 +83,7 @@ class LocalExecutor:
         self._futile = 0
         self._references: dict[int, int] = {}
         self._pulse = Pulse(range(slots), self.now)
+        self._memory_killer = MemoryKiller()
         self._board: Board = Unseen()
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
         self.isolation = self._place.isolation
@@ -301,8 +303,12 @@ class LocalExecutor:
         successor = self._place.open(handle.index)
         self._handles[self._handles.index(handle)] = successor
         self._selector.register(successor.channel, selectors.EVENT_READ, successor)
+        lack = self._memory_killer.look() if lost else None
         for number in lost:
-            self._settle(number, Report(number, "lost", problem=how), handle.index)
+            report = Report(number, "lost", problem=how)
+            if lack is not None:
+                report = replace(report, shortage=lack.what, short=lack.words)
+            self._settle(number, report, handle.index)
 
 
 _HOST = socket.gethostname()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from captime.errors import InvariantViolated, ScenarioError
+from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.descriptors import make_room_for
 from captime.supervision import scratch as directories
 from captime.supervision.groups import hand_down_controllers, own_group, remove_groups
@@ -86,7 +86,13 @@ class LocalSlots:
         self._numbers = count()
         found = cores() if pin else []
         self._cores = found[:slots] if slots <= len(found) else []
-        self._folder = tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{tag}-", dir=scratch)
+        try:
+            self._folder = tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{tag}-", dir=scratch)
+        except OSError as trouble:
+            raise MachineUnfit(
+                f"there can be no scratch folder in {scratch or 'the folder for temporary files'}: {trouble}; expected "
+                "room to write there. Make room, or name another folder with TMPDIR"
+            ) from None
         self._group: Path | None = None
         self.handles: list[SlotHandle] = []
         try:
@@ -109,7 +115,13 @@ class LocalSlots:
             group=None if self._group is None else self._group / name,
             core=self._cores[index] if self._cores else None,
         )
-        return SlotHandle(index, place, self._tag)
+        try:
+            return SlotHandle(index, place, self._tag)
+        except OSError as trouble:
+            raise MachineUnfit(
+                f"no supervisor can be started in {place.scratch}: {trouble}; expected room, memory and processes for "
+                "it. Free what the machine is out of, and give the same command again"
+            ) from None
 
     def close(self, handles: list[SlotHandle]) -> None:
         """Close these slots, all at once, and take their directories and groups away."""
@@ -191,6 +203,11 @@ class LocalSlots:
         handle.give(launch)
         report = Report.from_json(self._hear(handle, "report"))
         handle.take_back(launch.number)
+        if report.ended == "unfit":
+            raise MachineUnfit(
+                f"no program can be run here: {report.problem}. Free what the machine is out of (TMPDIR names the "
+                "folder in which runs take place), and give the same command again"
+            )
         return report
 
     def _hear(self, handle: SlotHandle, awaited: str) -> str:

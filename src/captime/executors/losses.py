@@ -3,16 +3,36 @@
 A lost run is our fault, so dropping it would be wrong: long runs are lost more often than short ones. It is tried again
 with the same seed. After so many losses, or at once if the program cannot repeat itself, it is given up instead: "was
 seen unfinished after so many seconds" is all that will ever be known of it, and the bounds count it as that.
+
+Losses on a machine that is out of disk, memory, processes or descriptors do not count towards that: `Waiting` holds
+runs back until the machine is fit again, and says when it stays unfit.
 """
 
-from collections import Counter
-from dataclasses import replace
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from captime.arrays import IntArray
 from captime.executors.around import Around
 from captime.executors.protocol import Executor
-from captime.runs import RunOutcome, RunRequest, Status, Verdict
+from captime.runs import RunOutcome, RunRequest, Shortage, Status, Verdict
 
 MOST_LOSSES = 3
+PATIENCE = 600.0
+"""Seconds for which a campaign waits for a machine that is unfit."""
+# A run that is lost so often because its machine became unfit, each time after it was fit again, is the reason itself.
+_MOST_INCIDENTS = 4
+# So many times in a row without any run that ended well, whoever they were.
+_MOST_BARREN = 8
+# Between two looks at a machine that refuses runs; refusals further apart than the gap are two different stories.
+_LOOK_SECONDS = 1.0
+_GAP_SECONDS = 10.0
+_LONGEST_PAUSE = 60.0
+
+_log = logging.getLogger("captime")
+Note = Callable[..., None]
 
 
 class Losses(Around):
@@ -32,9 +52,10 @@ class Losses(Around):
         self._lost: Counter[tuple[int, int]] = Counter()
         self.blocked = 0
 
-    def remember(self, request: RunRequest) -> None:
-        """This run was lost once before, in an earlier life of the campaign."""
-        self._lost[request.config, request.instance] += 1
+    def remember(self, outcome: RunOutcome) -> None:
+        """Count a loss, now or in an earlier life of the campaign; those of unfit machines do not count."""
+        if outcome.shortage is None:
+            self._lost[outcome.request.config, outcome.request.instance] += 1
 
     def collect(self, timeout: float | None = None) -> list[RunOutcome]:
         """See the protocol."""
@@ -43,11 +64,188 @@ class Losses(Around):
     def _judged(self, outcome: RunOutcome) -> RunOutcome:
         if outcome.status is not Status.LOST:
             return outcome
-        self.remember(outcome.request)
+        self.remember(outcome)
         times = self._lost[outcome.request.config, outcome.request.instance]
-        if self._repeatable and times < MOST_LOSSES:
+        if self._repeatable and (times < MOST_LOSSES or outcome.shortage is not None):
             return outcome
         self.blocked += 1
         why = f"lost {times} times" if self._repeatable else "lost, and the program cannot repeat itself"
         detail = f"{why}: {outcome.detail}" if outcome.detail else why
         return replace(outcome, status=Status.ABANDONED, verdict=Verdict.BLOCKED, detail=detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why a campaign cannot go on.
+
+    Attributes:
+        shortage: What the machine is out of.
+        words: The same in a sentence of the last run that was refused or lost.
+        configs: Configurations that were lost again and again although the machine was fit in between; empty if the
+            machine simply stays unfit.
+    """
+
+    shortage: Shortage
+    words: str
+    configs: tuple[int, ...] = ()
+
+
+class Waiting(Around):
+    """An executor that waits while machines are unfit, and stops waiting after a while.
+
+    A run that was refused before it began is submitted again as the same attempt: nothing has happened to it, so there
+    is no second chance in it. After a run that was lost on an unfit machine new ones are held back for a moment, a
+    longer one each time.
+
+    Args:
+        inner: Does the runs.
+        patience: Seconds for which runs may be refused without any that ends well.
+        note: Writes an event down, as `note(kind, **facts)`.
+        repeatable: Whether a run takes the same time when it is tried again.
+        clock: Seconds on some clock.
+        sleep: Waits for so many seconds.
+
+    Attributes:
+        gave_up: Why there is no use in going on; None as long as there is.
+    """
+
+    def __init__(
+        self,
+        inner: Executor,
+        patience: float,
+        note: Note,
+        *,
+        repeatable: bool,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(inner)
+        self.gave_up: Unfit | None = None
+        self._patience = patience
+        self._note = note
+        # What is said of a request that is dropped before it began, as of any run that is stopped early.
+        self._dropped = Status.CAPPED if repeatable else Status.ABANDONED
+        self._clock = clock
+        self._sleep = sleep
+        self._held: deque[RunRequest] = deque()
+        self._resume_at = 0.0
+        self._under_way: dict[RunRequest, int] = {}
+        self._back: list[RunOutcome] = []
+        self._stopping = False
+        self._unfit_since: float | None = None
+        self._last_refusal = 0.0
+        self._incident = 0
+        self._barren = 0
+        self._counted: dict[int, int] = {}
+        self._in_a_row: Counter[int] = Counter()
+        self._of_run: Counter[tuple[int, int]] = Counter()
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol. While a machine is unfit, requests are held back."""
+        self._held.extend(requests)
+        self._release()
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol. Empty now and then while requests are held back, so that a signal is heard."""
+        self._release()
+        back, self._back = self._back, []
+        if back:
+            return back
+        left = max(0.0, self._resume_at - self._clock()) if self._held else None
+        wait = min((each for each in (timeout, left) if each is not None), default=None)
+        if self._held and not self._under_way:
+            self._sleep(min(_LOOK_SECONDS, wait or 0.0))
+            self._release()
+            return []
+        news = [outcome for outcome in super().collect(wait) if self._is_news(outcome)]
+        news += self._back
+        self._back = []
+        return news
+
+    def cancel(self, configs: IntArray) -> None:
+        """See the protocol."""
+        unwanted = {int(config) for config in configs}
+        self._drop([request for request in self._held if request.config in unwanted])
+        super().cancel(configs)
+
+    def stop(self) -> None:
+        """See the protocol."""
+        self._stopping = True
+        self._drop(list(self._held))
+        super().stop()
+
+    def _release(self) -> None:
+        if self._held and self._clock() >= self._resume_at and self.gave_up is None:
+            requests = list(self._held)
+            self._held.clear()
+            self._under_way |= dict.fromkeys(requests, self._incident)
+            super().submit(requests)
+
+    def _drop(self, requests: Sequence[RunRequest]) -> None:
+        for request in requests:
+            self._held.remove(request)
+            self._back.append(self._never_begun(request))
+
+    def _is_news(self, outcome: RunOutcome) -> bool:
+        """Take note of an outcome; False if nobody else has to hear of it."""
+        begun_in = self._under_way.pop(outcome.request, self._incident)
+        if outcome.shortage is not None and not self._stopping:
+            if outcome.unbegun:
+                self._refused(outcome, outcome.shortage)
+                return False
+            self._lost(outcome, outcome.shortage, begun_in)
+        elif outcome.unbegun:
+            self._back.append(self._never_begun(outcome.request))
+            return False
+        elif outcome.status is not Status.LOST and outcome.verdict is not Verdict.CANCELLED:
+            self._ended_well(outcome)
+        return True
+
+    def _refused(self, outcome: RunOutcome, shortage: Shortage) -> None:
+        now = self._clock()
+        if self._unfit_since is None or now - self._last_refusal > _GAP_SECONDS:
+            self._unfit_since = now
+            self._tell(outcome, shortage)
+        self._last_refusal = now
+        self._held.append(outcome.request)
+        self._resume_at = max(self._resume_at, now + min(_LOOK_SECONDS, self._patience))
+        if now - self._unfit_since >= self._patience:
+            self._give_up(Unfit(shortage, outcome.detail))
+
+    def _lost(self, outcome: RunOutcome, shortage: Shortage, begun_in: int) -> None:
+        """Count incidents, not runs: whatever was under way when the machine became unfit is lost at once."""
+        request = outcome.request
+        if begun_in == self._incident:
+            self._tell(outcome, shortage)
+            pause = min(2.0**self._barren, _LONGEST_PAUSE, self._patience)
+            self._resume_at = max(self._resume_at, self._clock() + pause)
+            self._incident += 1
+            self._barren += 1
+        if begun_in >= self._counted.get(request.config, 0):
+            self._counted[request.config] = self._incident
+            self._in_a_row[request.config] += 1
+        self._of_run[request.config, request.instance] += 1
+        guilty = {config for config, times in self._in_a_row.items() if times >= _MOST_INCIDENTS}
+        guilty |= {config for (config, _), times in self._of_run.items() if times >= _MOST_INCIDENTS}
+        if guilty:
+            self._give_up(Unfit(shortage, outcome.detail, tuple(sorted(guilty))))
+        elif self._barren >= _MOST_BARREN:
+            self._give_up(Unfit(shortage, outcome.detail))
+
+    def _ended_well(self, outcome: RunOutcome) -> None:
+        self._in_a_row.pop(outcome.request.config, None)
+        self._barren = 0
+        if self._unfit_since is not None:
+            self._note("fit", seconds=self._clock() - self._unfit_since)
+            self._unfit_since = None
+
+    def _tell(self, outcome: RunOutcome, shortage: Shortage) -> None:
+        self._note("unfit", shortage=shortage.value, why=outcome.detail, config=outcome.request.config)
+        _log.warning("captime: waiting for the machine, for %.0f s at most: %s", self._patience, outcome.detail)
+
+    def _give_up(self, why: Unfit) -> None:
+        if self.gave_up is None:
+            self.gave_up = why
+
+    def _never_begun(self, request: RunRequest) -> RunOutcome:
+        return RunOutcome(request, self._dropped, 0.0, 0.0, "never begun", Verdict.CANCELLED)

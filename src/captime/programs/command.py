@@ -145,6 +145,7 @@ class CommandProgram:
             output_file=OUTPUT_FILE if takes_output else None,
             verifier=verifier,
             verifier_timeout=self._success.verifier_timeout,
+            exit_codes=candidate.rules.exit_codes or (),
         )
 
     def judge(self, request: RunRequest, report: Report) -> RunOutcome:

@@ -65,6 +65,7 @@ class Conditions:
         output_file: str | None = None,
         verifier: tuple[str, ...] | None = None,
         verifier_timeout: float = 60.0,
+        exit_codes: tuple[int, ...] | None = None,
     ) -> Launch:
         """A run of a command or a call under these conditions; the fields are those of `Launch`."""
         return Launch(
@@ -88,6 +89,7 @@ class Conditions:
             tag=tag,
             verifier=verifier,
             verifier_timeout=verifier_timeout,
+            exit_codes=exit_codes,
         )
 
     def wall_limit(self, captime: float) -> float:

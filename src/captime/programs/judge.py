@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from captime.programs.answers import TOLERANCE, agrees, meaning
-from captime.runs import STATUS_OF, Halt, Measurement, RunOutcome, RunRequest, Status, Verdict
+from captime.runs import STATUS_OF, UNBEGUN, Halt, Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.supervision.messages import Clock, Report
 
 TellsTime = Literal["measured", "reported"]
@@ -99,7 +99,10 @@ def judge(
     if found is None:
         found = _stopped(report, measured) or _by_itself(report, rules, known, told, answer)
         found = found or _Finding(Verdict.ANSWERED, counted)
+    found = _if_fit(found, report, repeatable=repeatable)
     flags = report.flags + (("reported-disagrees",) if _disagrees(reported, measured) else ())
+    if found.verdict is Verdict.LOST and report.shortage is not None:
+        flags += (report.shortage.value, *((UNBEGUN,) if report.ended == "unfit" else ()))
     cost = report.cpu_ns if rules.clock == "cpu" else report.wall_ns
     return RunOutcome(
         request=request,
@@ -114,8 +117,28 @@ def judge(
     )
 
 
+def _if_fit(found: _Finding, report: Report, *, repeatable: bool) -> _Finding:
+    """What was found, unless the machine was out of something: then a run without an answer is lost, not judged.
+
+    A limit of the run's own that was reached stays the run's own verdict, whatever the machine was like.
+    """
+    own_doing = found.verdict is Verdict.OUTPUT or report.ended == "memory"
+    if report.shortage is None or own_doing or found.verdict in _STANDS_ANYWAY:
+        return found
+    detail = f"the machine was unfit: {report.short}"
+    if found.detail:
+        detail = f"{detail} (the run: {found.detail})"
+    # How long it was seen unfinished says nothing either: it may have waited for what the machine did not have.
+    return _Finding(Verdict.LOST, 0.0, detail, Status.LOST if repeatable else Status.ABANDONED)
+
+
+_STANDS_ANYWAY = (Verdict.ANSWERED, Verdict.CANCELLED, Verdict.LOST)
+
+
 def _ours(request: RunRequest, report: Report, measured: float, *, repeatable: bool) -> _Finding | None:
     """Runs about whose end the program is not to blame, or cannot be."""
+    if report.ended == "unfit":
+        return _Finding(Verdict.LOST, 0.0, f"not begun, the machine was unfit: {report.problem}", Status.LOST)
     if report.ended in ("lost", "not-started"):
         begun = report.ended == "lost"
         detail = report.problem if begun else f"not started: {report.problem}"

@@ -27,6 +27,13 @@ FLAGS = {
     "suspended": "were suspended for a while",
     "swapping": "went on while the machine was swapping",
     "throttled": "went on while cores were slowed down or withheld",
+    "no-disk": "were lost because a disk was full",
+    "no-inodes": "were lost because a file system had no room for another file",
+    "read-only": "were lost because the scratch folder was read-only",
+    "no-scratch": "were lost because the scratch folder was gone",
+    "no-memory": "were lost because the machine was out of memory",
+    "no-processes": "were lost because the machine was out of processes",
+    "no-descriptors": "were lost because the machine was out of file descriptors",
 }
 """What runs did that carry a warning, by the word that their ledger has for it."""
 _ADVICE = {

@@ -229,4 +229,29 @@ def _ended(facts: Mapping[str, object]) -> str:
     return f"{words}, {duration_text(round(clock, 1))} on the clock" if isinstance(clock, float) else words
 
 
-_NOTES = {"configurations": _joined, "instances": _longer, NOTE: _lessons, "stopped": _ended}
+def _stepped(facts: Mapping[str, object]) -> str:
+    seconds = facts.get("seconds")
+    if not isinstance(seconds, float):
+        return "the time of day was set"
+    return f"the time of day was set {'forward' if seconds > 0 else 'back'} by {duration_text(abs(seconds))}"
+
+
+def _unfit(facts: Mapping[str, object]) -> str:
+    return f"runs are held back: {facts.get('why', 'the machine is unfit')}"
+
+
+def _fit(facts: Mapping[str, object]) -> str:
+    seconds = facts.get("seconds")
+    after = f" after {duration_text(seconds)}" if isinstance(seconds, float) else ""
+    return f"the machine is fit again{after}"
+
+
+_NOTES = {
+    "clock-step": _stepped,
+    "configurations": _joined,
+    "fit": _fit,
+    "instances": _longer,
+    NOTE: _lessons,
+    "stopped": _ended,
+    "unfit": _unfit,
+}

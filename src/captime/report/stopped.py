@@ -12,6 +12,7 @@ STOPPED = {
     "deadline": "its wall-clock time is over",
     "interrupted": "it was interrupted",
     "cluster": "the cluster is gone",
+    "machine": "the machine was out of disk, memory, processes or descriptors",
     "idle": "there was nothing left to run",
 }
 """Why a campaign ended, by the word that its ledger has for it."""

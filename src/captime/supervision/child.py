@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from captime.supervision.fitness import SHORTAGE_OF
 from captime.supervision.kernel import die_with_parent, fork_into_group
 from captime.supervision.processes import queue_wait_ns
 
@@ -136,7 +137,8 @@ def start(
             os.execve(program, argv, environment)  # noqa: S606 (no shell is the point)
         except (OSError, ValueError) as trouble:
             words = trouble.strerror if isinstance(trouble, OSError) and trouble.strerror else str(trouble)
-            os.write(said, b"!" + words.encode("utf-8", "replace"))
+            number = getattr(trouble, "errno", None) or 0
+            os.write(said, b"!%d " % number + words.encode("utf-8", "replace"))
         finally:
             os._exit(127)
     os.close(said)
@@ -153,8 +155,12 @@ def _as_told(pid: int, heard: int, name: str) -> Started:
     fields = clocks.split()
     if failure or len(fields) != 3:
         os.waitpid(pid, 0)
-        words = failure.decode("utf-8", "replace") or "it was gone before it began"
-        raise NotStarted(f"cannot start {name[:200]!r}: {words}")
+        number, _, said = failure.decode("utf-8", "replace").partition(" ")
+        words = f"cannot start {name[:200]!r}: {said or 'it was gone before it began'}"
+        if number.isdecimal() and int(number) in SHORTAGE_OF:
+            # Not a word about the program: the machine is out of something.
+            raise OSError(int(number), words)
+        raise NotStarted(words)
     return Started(pid, *map(int, fields))
 
 

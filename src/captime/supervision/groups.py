@@ -72,8 +72,25 @@ class Group:
         return int(counted) if counted.isdigit() else None
 
     def ran_out_of_memory(self) -> bool:
-        """The kernel has killed somebody inside over the limit."""
+        """Say whether the kernel killed a process inside because the group reached its own limit."""
+        return self._killed() and self._reached_its_limit()
+
+    def killed_from_outside(self) -> bool:
+        """Say whether the kernel killed a process inside for lack of memory that is not the group's own doing."""
+        return self._killed() and not self._reached_its_limit()
+
+    @property
+    def counts_memory(self) -> bool:
+        """Whether the kernel counts the memory of this group at all."""
+        return bool(read_file(f"{self._path}/memory.events"))
+
+    def _killed(self) -> bool:
+        # The kernel counts here who was killed by any of its out-of-memory killers, the machine's own included.
         return self._number(f"{self._path}/memory.events", b"oom_kill") > 0
+
+    def _reached_its_limit(self) -> bool:
+        # This one is counted only where it happened: at the group whose limit was reached, and above it.
+        return self._number(f"{self._path}/memory.events", b"oom") > 0
 
     def pids(self) -> list[int]:
         """Who is inside."""

@@ -43,7 +43,7 @@ class SlotHandle:
         self.ready = False
         self._place = place
         self._tag = tag
-        Path(place.scratch).mkdir(mode=0o700)
+        Path(place.scratch).mkdir(mode=0o700, parents=True)
         if place.group is not None:
             place.group.mkdir()
             hand_down_controllers(place.group)

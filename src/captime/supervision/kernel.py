@@ -85,3 +85,8 @@ def suspended_ns() -> int:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     awake = getattr(time, "CLOCK_UPTIME_RAW", None)  # macOS
     return 0 if awake is None else time.clock_gettime_ns(time.CLOCK_MONOTONIC) - time.clock_gettime_ns(awake)
+
+
+def steady_ns() -> int:
+    """A clock that cannot be set and goes on while the machine sleeps; only differences mean something."""
+    return time.monotonic_ns() + suspended_ns()

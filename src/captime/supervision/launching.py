@@ -10,6 +10,7 @@ from typing import BinaryIO
 from captime.runs import Halt
 from captime.supervision.child import Descriptors, NotStarted, Started, Surroundings, start
 from captime.supervision.errands import prepare, verify
+from captime.supervision.fitness import Fitness, Lack, lack_behind, looks_failed
 from captime.supervision.functions import RESULT_BYTES, Functions
 from captime.supervision.groups import Group
 from captime.supervision.limits import Limits
@@ -61,6 +62,8 @@ class Launcher:
         self._functions = Functions(adopts=place.isolation != "posix")
         self._folders = Folders(place.scratch)
         self._strain = Strain(usable_cores())
+        self._fitness = Fitness(place.scratch)
+        self._begun = self._memory_is_counted = False
         self._groups = 0
 
     def close(self) -> None:
@@ -69,24 +72,49 @@ class Launcher:
 
     def perform(self, launch: Launch) -> Report:
         """Run it; every trace of it is gone afterwards, but for what the report says."""
+        self._begun = False
+        lack = self._fitness.before()
+        if lack is not None:
+            return _unfit(launch, lack)
         try:
             folder = self._folders.fresh()
         except OSError as trouble:
-            return Report(launch.number, "lost", problem=f"there can be no directory for the run: {trouble}")
+            return self._lost(launch, f"there can be no directory for the run: {trouble}", trouble)
+        preparing = True
         try:
             failure = prepare(launch, lambda errand, stdout: self._run(errand, folder, stdout=stdout))
             if failure is not None:
-                return failure
+                return self._not_begun(launch, failure)
             changed = changed_file(launch.guarded)
             if changed is not None:
                 return lost_by_change(launch.number, *changed)
+            preparing = self._begun = False
             return self._run_and_verify(launch, folder)
         except NotStarted as reason:
-            return Report(launch.number, "not-started", problem=str(reason))
+            return self._not_begun(launch, Report(launch.number, "not-started", problem=str(reason)))
         except OSError as trouble:
-            return Report(launch.number, "lost", problem=f"the supervisor could not set up the run: {trouble}")
+            self._begun = self._begun and not preparing
+            return self._lost(launch, f"the supervisor could not set up the run: {trouble}", trouble)
         finally:
             self._folders.give_back(folder)
+
+    def _not_begun(self, launch: Launch, failure: Report) -> Report:
+        """The program or its instance is not to blame if the machine is unfit."""
+        if failure.ended != "not-started":
+            return failure
+        where = None if launch.preparation is None else str(Path(launch.preparation.output).parent)
+        said = failure.problem.encode("utf-8", "replace")
+        lack = self._fitness.after(where) or self._fitness.after_failure(said, killer=True)
+        return failure if lack is None else _unfit(launch, lack)
+
+    def _lost(self, launch: Launch, problem: str, trouble: OSError) -> Report:
+        """Our own fault, or the machine's; and whether the program had begun by then."""
+        lack = self._fitness.before() or lack_behind(trouble)
+        if lack is None:
+            return Report(launch.number, "lost", problem=problem)
+        if not self._begun:
+            return _unfit(launch, lack)
+        return Report(launch.number, "lost", problem=problem, shortage=lack.what, short=lack.words)
 
     def _run_and_verify(self, launch: Launch, folder: str) -> Report:
         """The run itself; then the verifier's word on what it printed, which is kept on disk until then."""
@@ -101,7 +129,8 @@ class Launcher:
                 return report
             words = _filled_in(launch.verifier, launch, folder)
             command = tuple(word.replace("{stdout}", printed) for word in words)
-            return verify(launch, report, command, printed, lambda errand, _: self._run(errand, folder))
+            verified = verify(launch, report, command, printed, lambda errand, _: self._run(errand, folder))
+            return verified if verified.verified else self._looked_at(launch, verified, unanswered=True)
         finally:
             Path(printed).unlink(missing_ok=True)
 
@@ -109,7 +138,24 @@ class Launcher:
         """Run it, and flag it if the machine was in trouble meanwhile."""
         before = self._strain.read()
         report = self._run(launch, folder, copy=copy)
-        return replace(report, flags=(*report.flags, *self._strain.since(before)))
+        report = replace(report, flags=(*report.flags, *self._strain.since(before)))
+        # A limit of the run's own was reached, or we are to blame already: nothing else needs to be known.
+        if report.ended not in ("exit", "captime", "wall") or report.problem:
+            return report
+        unanswered = "answer" in launch.patterns and "answer" not in report.matches
+        raised = launch.call is not None and report.returned is None
+        return self._looked_at(launch, report, unanswered=unanswered or raised)
+
+    def _looked_at(self, launch: Launch, report: Report, *, unanswered: bool) -> Report:
+        """The report with what the machine was out of; closely if the run seems to have failed."""
+        if report.shortage is not None:
+            return report
+        lack = self._fitness.after(launch.directory)
+        failed = report.ended == "exit" and looks_failed(launch.exit_codes, report.exit_code, unanswered=unanswered)
+        if lack is None and failed:
+            said = report.stderr_tail + report.stdout_tail
+            lack = self._fitness.after_failure(said, killer=not self._memory_is_counted)
+        return report if lack is None else replace(report, shortage=lack.what, short=lack.words)
 
     def _run(self, launch: Launch, folder: str, *, stdout: int | None = None, copy: BinaryIO | None = None) -> Report:
         try:
@@ -126,6 +172,7 @@ class Launcher:
         try:
             limited = group is not None and group.limit(launch.memory_limit, launch.processes_limit)
             started = self._started(launch, folder, pipes, group, stdout=stdout, memory_is_limited=limited)
+            self._begun, self._memory_is_counted = True, group is not None and group.counts_memory
         except BaseException:
             for pipe in pipes.each():
                 pipe.close()
@@ -213,6 +260,11 @@ class Launcher:
         if matcher.problem:
             return replace(report, ended="lost", problem=matcher.problem, halt=Halt.PATTERN_TOO_SLOW)
         return replace(report, output_file=text, matches=matcher.found)
+
+
+def _unfit(launch: Launch, lack: Lack) -> Report:
+    """The machine is out of something, and the run has not begun: it can begin later."""
+    return Report(launch.number, "unfit", problem=lack.words, shortage=lack.what, short=lack.words)
 
 
 def _filled_in(words: tuple[str, ...], launch: Launch, folder: str) -> tuple[str, ...]:

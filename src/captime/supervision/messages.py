@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
-from captime.runs import Halt
+from captime.runs import Halt, Shortage
 
 Clock = Literal["cpu", "wall"]
-Ended = Literal["exit", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "not-started"]
+Ended = Literal["exit", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "unfit", "not-started"]
 Fingerprint = tuple[str, int, int, int, int, int, str]
 """Path, device, inode, size, times of change of content and of status in nanoseconds, and SHA-256 ("" if unknown)."""
 
@@ -89,6 +89,8 @@ class Launch:
             target's stdout (kept on disk, up to `output_limit`); `{stdout}` in it is the path of that file, `{output}`
             and `{scratch}` are as in `argv`. Exit code 0: right; 1: wrong; anything else, or too late: no verdict.
         verifier_timeout: Wall-clock seconds the verifier may take.
+        exit_codes: Accepted exit codes; None for 0, none at all if the program tells its result otherwise. After a run
+            that ends with another one the machine is looked at closely.
     """
 
     number: int
@@ -111,6 +113,7 @@ class Launch:
     tag: str
     verifier: tuple[str, ...] | None = None
     verifier_timeout: float = 60.0
+    exit_codes: tuple[int, ...] | None = None
 
     def to_json(self) -> str:
         """One line of ASCII text."""
@@ -131,6 +134,7 @@ class Launch:
                 else Preparation(**preparation | {"argv": tuple(preparation["argv"])}),
                 "guarded": tuple(tuple(entry) for entry in values["guarded"]),
                 "verifier": None if values["verifier"] is None else tuple(values["verifier"]),
+                "exit_codes": None if values["exit_codes"] is None else tuple(values["exit_codes"]),
             }
         )
 
@@ -166,7 +170,8 @@ class Report:
     Attributes:
         number: Of the launch.
         ended: Why it ended: by itself (`exit`), at a limit, because somebody cancelled it, through our own fault
-            (`lost`), or before it began (`not-started`).
+            (`lost`), or before it began (`unfit`: the machine is out of something; `not-started`: the program cannot
+            be started).
         exit_code: Of the main process; None if a signal ended it, or nothing was started.
         signal: The signal that ended it.
         cpu_ns: CPU time of the whole tree, leftovers included.
@@ -190,6 +195,8 @@ class Report:
             (then `problem` says why).
         halt: Why the whole campaign has to stop, where the supervisor knows.
         changed_file: With `Halt.FILE_CHANGED`, which file.
+        shortage: What the machine was out of when the run had ended, or before it could begin; None if it is fit.
+        short: The same in words, with numbers.
     """
 
     number: int
@@ -215,6 +222,8 @@ class Report:
     verified: bool | None = None
     halt: Halt | None = None
     changed_file: str = ""
+    shortage: Shortage | None = None
+    short: str = ""
 
     def to_json(self) -> str:
         """One line of ASCII text."""
@@ -231,6 +240,7 @@ class Report:
         values["matches"] = {name: base64.b64decode(found) for name, found in values["matches"].items()}
         values["flags"] = tuple(values["flags"])
         values["halt"] = None if values["halt"] is None else Halt(values["halt"])
+        values["shortage"] = None if values["shortage"] is None else Shortage(values["shortage"])
         return cls(**values)
 
 
@@ -244,7 +254,7 @@ def _plain(value: Any) -> Any:
     """Values that JSON knows; bytes in base 64. The fields say which texts were bytes."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
-    if isinstance(value, Halt):
+    if isinstance(value, Halt | Shortage):
         return value.value
     if isinstance(value, Launch | Report | Call | Preparation):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from captime.runs import Halt
+from captime.runs import Halt, Shortage
 from captime.supervision.groups import Group
 from captime.supervision.kernel import suspended_ns
 from captime.supervision.limits import Limits, too_late
@@ -31,6 +31,7 @@ _IDLE_SHARE, _IDLE_NS = 0.1, 50_000_000
 _DISAGREE_SHARE, _DISAGREE_NS = 0.05, 20_000_000
 _SUSPENDED_NS = 50_000_000
 _OVERSLEPT_NS = 250_000_000
+_KILLED = "the kernel killed a process of the run for lack of memory, and the run was within its own limit"
 
 
 class Duties(Protocol):
@@ -196,6 +197,7 @@ class Run:
         pipes, usage = self._pipes, self._tree.usage
         ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
         result = pipes.result
+        killed = self._group is not None and self._group.killed_from_outside()
         return Report(
             number=self._launch.number,
             ended=self._reason(ended, status),
@@ -214,6 +216,8 @@ class Run:
             stderr_tail=pipes.stderr.capture.tail,
             matches=pipes.matcher.found,
             returned=result.capture.head if result is not None and result.capture.total else None,
+            shortage=Shortage.MEMORY if killed else None,
+            short=_KILLED if killed else "",
         )
 
     def _reason(self, ended: Ended, status: int) -> Ended:

@@ -29,7 +29,7 @@ class Folders:
     def fresh(self) -> str:
         """An empty directory, for nobody else."""
         folder, self._spare = self._spare, None
-        if folder is None:
+        if folder is None or not os.path.isdir(folder):  # noqa: PTH112 (once per run; pathlib costs more than the call)
             self._made += 1
             folder = f"{self._root}/{self._made}"
             os.mkdir(folder, _PRIVATE)  # noqa: PTH102 (once per run; pathlib costs more than the call)

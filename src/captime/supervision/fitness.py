@@ -1,0 +1,220 @@
+"""Whether the machine is fit for a run: room on its disk, memory, processes, descriptors.
+
+A run that fails while its machine is out of one of these says nothing about its configuration: it is lost, and made
+again. The scratch folder is looked at before every run, which costs microseconds. After a run that seems to have failed
+everything is looked at, and tried: what can be tried, a file, a pipe, a process, needs no knowledge of the system.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from captime.runs import Shortage
+from captime.supervision.kernel import read_file
+
+SHORTAGE_OF = {
+    errno.ENOSPC: Shortage.DISK,
+    errno.EDQUOT: Shortage.DISK,
+    errno.EROFS: Shortage.READ_ONLY,
+    errno.ENOMEM: Shortage.MEMORY,
+    errno.EAGAIN: Shortage.PROCESSES,
+    errno.EMFILE: Shortage.DESCRIPTORS,
+    errno.ENFILE: Shortage.DESCRIPTORS,
+}
+"""What the machine is out of, by the number of an error that the kernel returns to captime itself."""
+
+# A program may say it too. Only errors that no limit of the run's own can cause: those are never the program's doing.
+_SAID = {os.strerror(number).encode(): SHORTAGE_OF[number] for number in (errno.ENOSPC, errno.EDQUOT, errno.ENFILE)}
+# Where programs write that do not ask for the folder of temporary files.
+_ELSEWHERE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 (looked at, never written to)
+# Less than this share counts as none, between a least and a most: a small file system may be used nearly to its end.
+_SHARE = 100
+_LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20
+_LEAST_FILES, _MOST_FILES = 4, 256
+_TRIAL_BYTES = 1 << 16
+
+StatVfs = Callable[[str], os.statvfs_result]
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What a machine is out of.
+
+    Attributes:
+        what: The kind.
+        words: The same as part of a sentence, with numbers.
+    """
+
+    what: Shortage
+    words: str
+
+
+class Fitness:
+    """Looks at the machine for one slot.
+
+    Args:
+        scratch: The folder in which directories of runs are made.
+        statvfs: Tells how much room a file system has.
+    """
+
+    def __init__(self, scratch: str, statvfs: StatVfs = os.statvfs) -> None:
+        self._scratch = scratch
+        self._statvfs = statvfs
+        self._killer = MemoryKiller()
+
+    def before(self) -> Lack | None:
+        """Look at the scratch folder: whether a run can begin there."""
+        try:
+            found = self._statvfs(self._scratch)
+        except OSError as trouble:
+            words = f"the scratch folder {self._scratch} cannot be used: {trouble.strerror}"
+            return Lack(SHORTAGE_OF.get(trouble.errno or 0, Shortage.SCRATCH), words)
+        if found.f_flag & os.ST_RDONLY:
+            return Lack(Shortage.READ_ONLY, f"the file system of the scratch folder {self._scratch} is read-only")
+        return _lack_of_room(found, self._scratch)
+
+    def after(self, directory: str | None) -> Lack | None:
+        """Look at the file systems that a run was told to write to.
+
+        Args:
+            directory: Where the run took place, if not in a directory of its own.
+        """
+        return self.before() or (None if directory is None else self._room_at(directory))
+
+    def after_failure(self, said: bytes, *, killer: bool) -> Lack | None:
+        """Look closely, after a run that seems to have failed.
+
+        Args:
+            said: The last of what it printed.
+            killer: Whether processes that the kernel killed for lack of memory may have been the run's.
+        """
+        return (
+            next((lack for place in _ELSEWHERE if (lack := self._room_at(place)) is not None), None)
+            or (self._killer.look() if killer else None)
+            or _lack_of_memory()
+            or _tried("no file can be written to the scratch folder", self._write)
+            or _tried("no further file can be opened", _open)
+            or _tried("no further process can be started", _fork)
+            or _as_said(said)
+        )
+
+    def _room_at(self, place: str) -> Lack | None:
+        try:
+            found = self._statvfs(place)
+        except OSError:
+            return None
+        # What is read-only by nature is full by nature.
+        return None if found.f_flag & os.ST_RDONLY else _lack_of_room(found, place)
+
+    def _write(self) -> None:
+        path = f"{self._scratch}/room"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            left = bytes(_TRIAL_BYTES)
+            while left:
+                left = left[os.write(descriptor, left) :]
+        finally:
+            os.close(descriptor)
+            os.unlink(path)  # noqa: PTH108 (a slot supervisor; pathlib costs more than the call)
+
+
+class MemoryKiller:
+    """Counts whom the kernel killed because the machine was out of memory."""
+
+    def __init__(self) -> None:
+        self._killed = _killed_for_memory()
+
+    def look(self) -> Lack | None:
+        """Say whether there were more of them than at the last look."""
+        before, self._killed = self._killed, _killed_for_memory()
+        more = self._killed - before
+        return Lack(Shortage.MEMORY, f"the kernel killed {more} for lack of memory") if more > 0 else None
+
+
+def lack_behind(trouble: OSError) -> Lack | None:
+    """What the machine is out of, if that is what this error says; None if it says something else."""
+    what = SHORTAGE_OF.get(trouble.errno or 0)
+    return None if what is None else Lack(what, trouble.strerror or str(trouble))
+
+
+def _lack_of_room(found: os.statvfs_result, place: str) -> Lack | None:
+    unit = found.f_frsize
+    free, all_of_it = (found.f_bfree if os.geteuid() == 0 else found.f_bavail) * unit, found.f_blocks * unit
+    if all_of_it and free < _threshold(all_of_it, _LEAST_BYTES, _MOST_BYTES):
+        return Lack(Shortage.DISK, f"the file system of {place} has {_size(free)} of {_size(all_of_it)} left")
+    # Some file systems make room for files as they come, and say that there are none.
+    files, all_files = (found.f_ffree if os.geteuid() == 0 else found.f_favail), found.f_files
+    if all_files and files < _threshold(all_files, _LEAST_FILES, _MOST_FILES):
+        return Lack(Shortage.INODES, f"the file system of {place} has room for {files} more files, of {all_files:,}")
+    return None
+
+
+def _threshold(whole: int, least: int, most: int) -> int:
+    return max(least, min(most, whole // _SHARE))
+
+
+def _lack_of_memory() -> Lack | None:
+    fields = {line.split(b":")[0]: line.split() for line in read_file("/proc/meminfo").splitlines()}
+    whole, free, swap = (
+        int(fields[name][1]) * 1024 if name in fields else None for name in (b"MemTotal", b"MemAvailable", b"SwapFree")
+    )
+    if whole is None or free is None:
+        return None
+    left = free + (swap or 0)
+    if left >= _threshold(whole, _LEAST_BYTES, _MOST_BYTES):
+        return None
+    return Lack(Shortage.MEMORY, f"the machine has {_size(left)} of {_size(whole)} of memory left")
+
+
+def _killed_for_memory() -> int:
+    lines = (line.split() for line in read_file("/proc/vmstat").splitlines())
+    return sum(int(words[1]) for words in lines if len(words) == 2 and words[0] == b"oom_kill")
+
+
+def _tried(words: str, attempt: Callable[[], None]) -> Lack | None:
+    try:
+        attempt()
+    except OSError as trouble:
+        found = lack_behind(trouble)
+        return None if found is None else Lack(found.what, f"{words}: {found.words}")
+    return None
+
+
+def _open() -> None:
+    for descriptor in os.pipe():
+        os.close(descriptor)
+
+
+def _fork() -> None:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _as_said(said: bytes) -> Lack | None:
+    for words, what in _SAID.items():
+        if words in said:
+            return Lack(what, f"the program said {words.decode()!r}")
+    return None
+
+
+def _size(number: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} bytes"
+
+
+def looks_failed(exit_codes: Sequence[int] | None, exit_code: int | None, *, unanswered: bool) -> bool:
+    """Say whether a run that has ended looks like one that did not answer.
+
+    Args:
+        exit_codes: The accepted ones; None for the usual, 0.
+        exit_code: Its own; None if a signal ended it.
+        unanswered: Whether something else says so: a pattern, a verifier, a function that returned nothing.
+    """
+    if exit_code is None or unanswered:
+        return True
+    return exit_code not in ((0,) if exit_codes is None else exit_codes)
