@@ -25,6 +25,7 @@ echo "Result for SMAC: SAT, $seconds, 0, 0, $5"
 _SCENARIO = """
 utility = "uniform(60)"
 delta = 0.1
+seed = 0
 order = {order!r}
 window = 4
 jobs = {jobs}

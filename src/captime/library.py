@@ -55,7 +55,7 @@ def configure(
     learn_from: Files = (),
     ledger: str | PathLike[str] | None = None,
     jobs: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     sampling: str = "shuffle",
     cpu: float | str | None = None,
     wall: float | str | None = None,
@@ -85,7 +85,8 @@ def configure(
         ledger: The file in which every run is recorded, and from which the same call goes on later; a temporary one if
             it is left out, named in the result.
         jobs: How many runs go on at once; as many as there are cores by default.
-        seed: Key of everything that is drawn at random.
+        seed: Key of everything that is drawn at random. Left out, a fresh one is drawn and recorded in the ledger; a
+            call that resumes uses that one. It must not be chosen after a look at results.
         sampling: `shuffle`: every instance once, in random order. `replace`: with replacement, without end; "best" then
             means best on exactly these. Where `instances` is a section, it says so itself.
         cpu: CPU time of the whole campaign, in seconds or as `10m`.
@@ -110,7 +111,7 @@ def configure(
     document: dict[str, Any] = {
         "utility": str(utility),
         "delta": delta,
-        "seed": seed,
+        **({} if seed is None else {"seed": seed}),
         "jobs": "auto" if jobs is None else jobs,
         **({"configurations": configurations} if space is None else {"space": _section(space, folder)}),
         "stop": {name: value for name, value in stop.items() if value is not None},

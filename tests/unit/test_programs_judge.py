@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from captime.executors.losses import Losses
-from captime.programs.judge import Rules, Told, judge
+from captime.programs.judge import Rules, TellsTime, Told, judge
 from captime.runs import STATUS_OF, Halt, RunRequest, Status, Verdict
 from captime.supervision.messages import Report, lost_by_change
 
@@ -207,10 +207,41 @@ def test_last_words_are_kept_only_where_something_went_wrong() -> None:
 
 
 def test_a_short_reported_time_does_not_excuse_a_run_that_was_over_its_captime() -> None:
-    """The clock that caps is ours, whichever time counts."""
+    """The clock that caps is ours, whichever time counts; and what it says about the program's own time is nothing."""
     told = Told("solved", 0.5, b"SAT")
     outcome = judge(REQUEST, report(exit_code=0, seconds=3.0), Rules(time="reported"), told=told)
-    assert (outcome.verdict, outcome.runtime) == (Verdict.CAPPED, CAPTIME)
+    assert (outcome.verdict, outcome.status, outcome.runtime) == (Verdict.CAPPED, Status.ABANDONED, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("ended", "verdict", "status"),
+    [
+        ("captime", Verdict.CAPPED, Status.ABANDONED),
+        ("wall", Verdict.WALL, Status.ABANDONED),
+        ("cancelled", Verdict.CANCELLED, Status.CAPPED),
+    ],
+)
+def test_our_clock_says_nothing_about_a_program_whose_own_time_counts(
+    ended: str, verdict: Verdict, status: Status
+) -> None:
+    """Stopped after so many seconds of ours, it may have been about to report fewer: its score stays from 0 to 1."""
+    outcome = judge(REQUEST, report(ended), Rules(time="reported"))
+    assert (outcome.verdict, outcome.status, outcome.runtime) == (verdict, status, 0.0)
+
+
+def test_a_reported_time_after_the_captime_is_too_late_by_its_own_clock() -> None:
+    """That run is known to be unfinished at its captime, by the clock that counts."""
+    outcome = judge(REQUEST, report(exit_code=0), Rules(time="reported"), told=Told("solved", 5.0, b"SAT"))
+    assert (outcome.verdict, outcome.status, outcome.runtime) == (Verdict.CAPPED, Status.CAPPED, CAPTIME)
+
+
+@pytest.mark.parametrize(("time", "seconds"), [("measured", 1.0), ("reported", 0.7)])
+def test_a_wrapper_that_gives_up_leaves_open_what_comes_after_the_time_that_counts(
+    time: TellsTime, seconds: float
+) -> None:
+    """By our clock so many seconds, by its own as many as it says."""
+    outcome = judge(REQUEST, report(exit_code=0), Rules(time=time), told=Told("timeout", 0.7))
+    assert (outcome.status, outcome.runtime) == (Status.ABANDONED, seconds)
 
 
 def test_a_reason_to_stop_survives_a_run_that_is_given_up() -> None:
@@ -220,3 +251,9 @@ def test_a_reason_to_stop_survives_a_run_that_is_given_up() -> None:
     given_up = Losses(nowhere, repeatable=False)._judged(changed)
     assert (given_up.status, given_up.verdict) == (Status.ABANDONED, Verdict.BLOCKED)
     assert (given_up.halt, given_up.changed_file) == (Halt.FILE_CHANGED, "a.cnf")
+
+
+def test_a_run_that_is_cancelled_after_its_captime_says_nothing_about_its_own_time() -> None:
+    """By our clock it was over; by its own nothing is known."""
+    outcome = judge(REQUEST, report("cancelled", seconds=3.0), Rules(time="reported"))
+    assert (outcome.status, outcome.runtime) == (Status.ABANDONED, 0.0)

@@ -18,6 +18,7 @@ from captime.live import tell_all
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
 from captime.runs import RunOutcome, RunRequest, Status
+from captime.streams import seeds
 from captime.streams.seeds import TARGET, Seeds
 from captime.utilities import Utility, parse_utility
 
@@ -59,11 +60,15 @@ class AskTell:
         n_instances: How many instances there are, each of which is used once; None if there is no end of them.
         procedure: Who decides.
         options: Its options.
-        seed: Key of everything that is drawn at random.
+        seed: Key of everything that is drawn at random; a fresh one is drawn if it is left out. It must not be chosen
+            after a look at results.
         repeatable: Whether a run takes the same time when it is made again with its seed. If not, lost runs are not
             asked for again.
         captime_first: The captime everyone starts with, where captimes rise.
         ceiling: No run gets more seconds than this.
+
+    Attributes:
+        seed: As given, or as drawn.
 
     >>> campaign = AskTell(["fast", "slow"], "uniform(10)", epsilon=0.3)
     >>> while campaign.finished is None:
@@ -85,11 +90,12 @@ class AskTell:
         n_instances: int | None = None,
         procedure: str = "race",
         options: Mapping[str, object] | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         repeatable: bool = True,
         captime_first: float = 1.0,
         ceiling: float = np.inf,
     ) -> None:
+        self.seed = seeds.fresh_seed() if seed is None else seed
         worth = parse_utility(utility) if isinstance(utility, str) else utility
         problem = Problem(
             n_configs=len(configurations),
@@ -99,10 +105,10 @@ class AskTell:
             captime_first=captime_first,
             captime_limit=ceiling,
             n_instances=n_instances,
-            seed=seed,
+            seed=self.seed,
         )
         self._configurations = list(configurations)
-        self._seeds = Seeds(TARGET, seed)
+        self._seeds = Seeds(TARGET, self.seed)
         self._procedure = build_procedure(procedure, PROCEDURES, problem, options or {})
         self._evidence = Evidence(len(configurations), self._procedure.plan, worth, repeatable=repeatable)
 

@@ -30,6 +30,7 @@ def question_of(parts: Parts) -> Question:
         captime_first=problem.captime_first,
         ceiling=problem.captime_limit,
         clock=parts.clock,
+        time=parts.time,
         tolerance=parts.tolerance,
         identity=parts.identity,
     )

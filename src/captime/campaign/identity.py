@@ -73,7 +73,21 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
     with LedgerReader(path) as reader:
         listed = reader.scenario.get("configurations")
     begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
-    return replace(scenario, known=_known_instances(path), begun_with=begun)
+    return replace(with_recorded_seed(scenario, path), known=_known_instances(path), begun_with=begun)
+
+
+def with_recorded_seed(scenario: Scenario, path: Path) -> Scenario:
+    """Return the scenario with the seed that was drawn when the ledger was begun; a seed that the file names stays.
+
+    Args:
+        scenario: As it is now.
+        path: The ledger; if there is none yet, nothing was drawn.
+    """
+    if not path.exists():
+        return scenario
+    with LedgerReader(path) as reader:
+        seed = reader.scenario.get("seed")
+    return replace(scenario, drawn_seed=seed) if isinstance(seed, int) else scenario
 
 
 def _known_instances(path: Path) -> list[str]:

@@ -65,7 +65,8 @@ class Question:
         seed: Key of what is drawn at random.
         captime_first: The captime everyone starts with, where captimes rise.
         ceiling: No run gets more seconds than this.
-        clock: Which time counts: `cpu` or `wall`.
+        clock: The clock of captimes and costs: `cpu` or `wall`.
+        time: Whose time counts: `measured` by that clock, or `reported` by the program itself.
         tolerance: By which share two numbers may differ and be the same answer.
         proposer: Makes the configurations of a space, by index; None if they are all listed.
         maker: Makes who decides, where that is nobody with a name; `procedure` is then only what it is called.
@@ -85,6 +86,7 @@ class Question:
     captime_first: float = 1.0
     ceiling: float = np.inf
     clock: str = "cpu"
+    time: str = "measured"
     tolerance: float = TOLERANCE
     proposer: Proposer | None = None
     maker: Callable[[Problem], Procedure] | None = None

@@ -1,5 +1,6 @@
 """A campaign from beginning to end: ledger, slots, procedure, and the loop in which they meet."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -248,6 +249,8 @@ class _Campaign:
             evidence,
             budget=self._manner.stop.cpu,
             deadline=self._inner.now + self._manner.stop.wall_seconds(datetime.now(tz=UTC).astimezone()),
+            # How long a run has been seen by our clock says nothing about one whose own time counts.
+            look_every=1.0 if question.time == "measured" else math.inf,
             observer=self._watching(observer),
             interrupted=lambda: interrupted() or self._must_stop,
             journal=journal,

@@ -11,6 +11,7 @@ import typer
 from captime.campaign import measure, table_of
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.identity import with_recorded_seed
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
@@ -52,7 +53,8 @@ def measure_command(
         raise ScenarioError(
             f"--out is {str(out)!r}; tables are written as .npz files, so say {out.with_suffix('.npz')}"
         )
-    asked_for = load_scenario(scenario)
+    path = ledger or out.with_suffix(".ledger")
+    asked_for = with_recorded_seed(load_scenario(scenario), path)
     if draws is not None:
         asked_for = replace(asked_for, candidates=_drawn(asked_for.proposer, draws, scenario))
     parts = asked_for.build()
@@ -60,7 +62,6 @@ def measure_command(
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
     on_cluster = parts.executor.kind != "local"
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
-    path = ledger or out.with_suffix(".ledger")
     with (
         asking_to_stop() as asked,
         executor_of(parts, path, jobs=jobs) as make,

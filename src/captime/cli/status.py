@@ -61,6 +61,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "campaign": reader.campaign_id,
         "state": state,
         "owner": None if reader.owner is None else str(reader.owner),
+        "seed": _seed(reader),
         "goal": _goal(reader),
         "gamma_goal": _gamma_goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
@@ -100,6 +101,12 @@ def _sums(counts: dict[tuple[Status, Verdict | None], tuple[int, float]]) -> tup
         told = status.value if verdict is None else verdict.value
         verdicts[told] = verdicts.get(told, 0) + count
     return statuses, verdicts
+
+
+def _seed(reader: LedgerReader) -> int | None:
+    """Return the seed that the campaign was begun with, the user's or a drawn one."""
+    seed = reader.scenario.get("seed")
+    return seed if isinstance(seed, int) else None
 
 
 def _goal(reader: LedgerReader) -> float | None:
@@ -210,6 +217,7 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
         *([("lessons", found["learned"])] if found["learned"] else []),
         ("runs", f"{found['runs']:,}" + (f" ({told})" if told else "")),
         ("cost", cpu_time(found["cpu_seconds"])),
+        *([] if found["seed"] is None else [("seed", str(found["seed"]))]),
         *(_on_slots(found) if found["slots"] else _flying(found)),
         *[("last events" if not place else "", _event(event)) for place, event in enumerate(found["events"])],
         ("ledger", f"{found['rows']:,} rows, head {found['head'][:16]}…"),

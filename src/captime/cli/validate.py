@@ -14,6 +14,7 @@ import typer
 from captime.campaign import Question, measure
 from captime.campaign.acquaintance import met_before
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measuring import measured_runs, survey_of
 from captime.campaign.roster import configuration_of
 from captime.campaign.validating import validate
@@ -76,7 +77,7 @@ def validate_command(
         held, known, samples = certified.certificate, reader.configs, reader.sample_rows()
         path = scenario or scenario_of(reader, needed=True)
     asked_for = [(name, _row_of(name, known, held.config)) for name in _names(configs)]
-    chosen_on = load_scenario(path)
+    chosen_on = with_recorded_seed(load_scenario(path), ledger)
     tested = _on_others(chosen_on, [row for _, row in asked_for], instances)
     others = tested.stream  # first of all, while complaints about it name nothing but the option
     parts = tested.build()

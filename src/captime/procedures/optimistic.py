@@ -67,6 +67,9 @@ class Optimist(NewGoals):
         if self.finished() is not None:
             return no_targets()
         chosen = largest(self.intervals.upper, slots)
+        if self.problem.n_instances is not None:
+            # With several slots, those further down the list may have come to the end of the stream before the first.
+            chosen = chosen[self._n.take(chosen) < self.problem.n_instances - int(self._manners.spare_last)]
         return Targets(chosen, self._n.take(chosen) + 1, self._next_level(chosen))
 
     def _next_level(self, config: IntArray) -> IntArray:

@@ -1,6 +1,7 @@
 """A program that is a command: its template is filled in, and its output is compared with what an answer looks like."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -75,6 +76,8 @@ class CommandProgram:
         settings: How settings are written where the command says `{settings}`; None for the wrapper's or the usual way.
         stdin: What the program reads: `{instance}`, a file, or None for nothing.
         repeatable: Whether the same seed gives the same run; None to see whether the command takes the seed at all.
+        longest: The seconds that wrappers, and commands with `{captime}`, are told: no run of the campaign gets more.
+            It must not depend on the captime that was drawn for a run; that one is enforced, and told to no program.
     """
 
     def __init__(
@@ -90,8 +93,10 @@ class CommandProgram:
         settings: Worded | None = None,
         stdin: str | None = None,
         repeatable: bool | None = None,
+        longest: float = math.inf,
     ) -> None:
         self._stream = stream
+        self._longest = longest
         self._command = None if command is None else tuple(command)
         self._folder = folder
         self._conditions = conditions
@@ -129,8 +134,8 @@ class CommandProgram:
         """See the protocol."""
         candidate = self._candidates[request.config]
         element = self._stream.at(request.instance)
-        values = self._values(candidate.configuration, element.instance, element.seed, request.captime)
-        argv = self._argv(candidate, values, request.config, element, request.captime)
+        values = self._values(candidate.configuration, element.instance, element.seed, self._longest)
+        argv = self._argv(candidate, values, request.config, element, self._longest)
         verifier = None if self._verifier is None else tuple(self._verifier.fill(values))
         takes_output = any("{output}" in word for word in (*argv, *(verifier or ())))
         return self._conditions.launch(
@@ -151,7 +156,7 @@ class CommandProgram:
     def judge(self, request: RunRequest, report: Report) -> RunOutcome:
         """See the protocol."""
         read = None if self._wrapper is None or report.ended != "exit" else self._wrapper.read
-        told = None if read is None else read(report, request.captime)
+        told = None if read is None else read(report, self._longest)
         known = self._stream.at(request.instance).instance.answer
         rules = self._candidates[request.config].rules
         return judge(request, report, rules, repeatable=self.repeatable, known=known, told=told)
@@ -177,8 +182,8 @@ class CommandProgram:
         """See the protocol. Files that a run makes for itself are shown by their plain names."""
         candidate = self._candidates[config]
         element = Element(0, Instance(instance, instance), seed)
-        values = self._values(candidate.configuration, element.instance, seed, float("inf"))
-        argv = self._argv(candidate, values, config, element, float("inf"))
+        values = self._values(candidate.configuration, element.instance, seed, math.inf)
+        argv = self._argv(candidate, values, config, element, math.inf)
         return [word.replace("{output}", OUTPUT_FILE).replace("{scratch}", ".") for word in argv]
 
     def how_started(self, config: int, instance: Instance, seed: int) -> str:
@@ -228,19 +233,19 @@ class CommandProgram:
         )
 
     def _values(
-        self, configuration: Configuration, instance: Instance, seed: int, captime: float
+        self, configuration: Configuration, instance: Instance, seed: int, longest: float
     ) -> dict[str, Setting]:
         return dict(configuration.settings) | {
             "seed": seed,
             "instance": shown_to_program(instance),
-            "captime": rounded_up(captime),
+            "captime": rounded_up(longest),
             "config": configuration.name,
             "here": os.fspath(self._folder),
             "settings": self._worded(configuration.settings),
         }
 
     def _argv(
-        self, candidate: _Candidate, values: dict[str, Setting], config: int, element: Element, captime: float
+        self, candidate: _Candidate, values: dict[str, Setting], config: int, element: Element, longest: float
     ) -> list[str]:
         argv = candidate.template.fill(values)
         if self._wrapper is None:
@@ -248,7 +253,7 @@ class CommandProgram:
         settings = self._worded(candidate.configuration.settings)
         worded = [passed_unchanged(word, "a setting", f"configuration {values['config']!r}") for word in settings]
         instance = shown_to_program(element.instance)
-        return argv + self._wrapper.words(Called(instance, element.seed, config, element.position, captime, worded))
+        return argv + self._wrapper.words(Called(instance, element.seed, config, element.position, longest, worded))
 
     def _read_from(self, instance: Instance) -> str | None:
         if self._stdin is None:

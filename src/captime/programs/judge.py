@@ -91,14 +91,21 @@ def judge(
     answer = report.matches.get("answer") if told is None or told.answer is None else told.answer
     measured = report.runtime_ns / 1e9
     reported = None if told is None else told.seconds
-    counted = reported if rules.time == "reported" and reported is not None else measured
-    found = _ours(request, report, measured, repeatable=repeatable)
+    ours = rules.time == "measured"
+    counted = measured if ours or reported is None else reported
+    # What is known of a run that did not end by itself: by our clock so many seconds; by its own clock nothing.
+    seen = measured if ours else 0.0
+    found = _ours(request, report, measured, seen, repeatable=repeatable)
     # [P2, T18] The only comparison of a runtime with a captime on this side: at the captime is too late.
-    if found is None and (measured >= request.captime or counted >= request.captime):
+    if found is None and counted >= request.captime and (ours or report.ended == "exit"):
         found = _Finding(Verdict.CAPPED, request.captime)
+    if found is None and measured >= request.captime:
+        found = _cut_by_our_clock()
     if found is None:
-        found = _stopped(report, measured) or _by_itself(report, rules, known, told, answer)
+        found = _stopped(report, measured, seen) or _by_itself(report, rules, known, told, answer)
         found = found or _Finding(Verdict.ANSWERED, counted)
+    if not ours and found.verdict is Verdict.CAPPED and report.ended == "captime":
+        found = _cut_by_our_clock()
     found = _if_fit(found, report, repeatable=repeatable)
     flags = report.flags + (("reported-disagrees",) if _disagrees(reported, measured) else ())
     if found.verdict is Verdict.LOST and report.shortage is not None:
@@ -115,6 +122,15 @@ def judge(
         halt=found.halt,
         changed_file=report.changed_file,
     )
+
+
+def _cut_by_our_clock() -> _Finding:
+    """A run whose own time counts, stopped when ours was over: when it would have answered by its own is not known.
+
+    Its score is an interval from 0 up to u(0). It is not tried again: it would be stopped at the same moment.
+    """
+    detail = "stopped by captime's clock before it could report its own time"
+    return _Finding(Verdict.CAPPED, 0.0, detail, Status.ABANDONED)
 
 
 def _if_fit(found: _Finding, report: Report, *, repeatable: bool) -> _Finding:
@@ -135,7 +151,7 @@ def _if_fit(found: _Finding, report: Report, *, repeatable: bool) -> _Finding:
 _STANDS_ANYWAY = (Verdict.ANSWERED, Verdict.CANCELLED, Verdict.LOST)
 
 
-def _ours(request: RunRequest, report: Report, measured: float, *, repeatable: bool) -> _Finding | None:
+def _ours(request: RunRequest, report: Report, measured: float, seen: float, *, repeatable: bool) -> _Finding | None:
     """Runs about whose end the program is not to blame, or cannot be."""
     if report.ended == "unfit":
         return _Finding(Verdict.LOST, 0.0, f"not begun, the machine was unfit: {report.problem}", Status.LOST)
@@ -148,16 +164,16 @@ def _ours(request: RunRequest, report: Report, measured: float, *, repeatable: b
     if report.ended == "captime":
         return _Finding(Verdict.CAPPED, request.captime)
     if report.ended == "cancelled" and measured < request.captime:
-        return _Finding(Verdict.CANCELLED, measured, "", Status.CAPPED if repeatable else Status.ABANDONED)
+        return _Finding(Verdict.CANCELLED, seen, "", Status.CAPPED if repeatable else Status.ABANDONED)
     return None
 
 
-def _stopped(report: Report, measured: float) -> _Finding | None:
+def _stopped(report: Report, measured: float, seen: float) -> _Finding | None:
     """Runs that ran into another limit than the captime."""
     match report.ended:
         case "wall":
             detail = f"stopped after {report.wall_ns / 1e9:.3g} s of wall-clock time, {measured:.3g} s by its own clock"
-            return _Finding(Verdict.WALL, measured, detail)
+            return _Finding(Verdict.WALL, seen, detail)
         case "memory":
             return _Finding(Verdict.MEMOUT, measured, "it used more memory than it is allowed")
         case "output" | "disk":
@@ -173,7 +189,7 @@ def _by_itself(
     seconds = report.runtime_ns / 1e9
     if report.signal is not None:
         return _Finding(Verdict.CRASH, seconds, f"ended by signal {report.signal}")
-    if told is not None and (found := _account(told, seconds)) is not None:
+    if told is not None and (found := _account(told, seconds, rules.time)) is not None:
         return found
     if rules.exit_codes is not None and report.exit_code not in rules.exit_codes:
         accepted = ", ".join(map(str, rules.exit_codes))
@@ -198,14 +214,15 @@ def _by_itself(
     return None
 
 
-def _account(told: Told, seconds: float) -> _Finding | None:
+def _account(told: Told, seconds: float, time: TellsTime) -> _Finding | None:
     """What a wrapper says of its own run, where that is no success."""
     match told.word:
         case "solved":
             return None
         case "timeout":
             # It was allowed more than its captime and gave up sooner by its own clock: nobody knows what was to come.
-            return _Finding(Verdict.WALL, seconds, "the wrapper gave up by its own clock before the captime")
+            unfinished = seconds if time == "measured" else told.seconds or 0.0
+            return _Finding(Verdict.WALL, unfinished, "the wrapper gave up by its own clock before the captime")
         case "memout":
             return _Finding(Verdict.MEMOUT, seconds, "the wrapper reports that memory ran out")
         case "abort":

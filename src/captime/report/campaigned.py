@@ -100,6 +100,22 @@ def verdicts(result: CampaignResult) -> str:
     return ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in order) or "none"
 
 
+def time_words(clock: object, time: object) -> str:
+    """Return whose time a certificate is about.
+
+    Args:
+        clock: `cpu` or `wall`, by which runs are stopped.
+        time: `measured` or `reported`.
+    """
+    ours = "CPU time of the whole process tree" if clock == "cpu" else "wall-clock time"
+    if time != "reported":
+        return ours
+    return (
+        f"what the program reports of itself; runs are stopped by {ours}, and a run that was stopped before it had "
+        "reported counts from 0 to 1"
+    )
+
+
 def assumptions(result: CampaignResult) -> list[str]:
     """What the certificate rests on, in words a user can check; what was checked is said to be."""
     question, census = result.question, result.census
@@ -122,7 +138,7 @@ def assumptions(result: CampaignResult) -> list[str]:
         said.append("A configuration takes the same time on the same instance when it is run again with its seed.")
     else:
         said.append("Every run is made once, with a captime that was fixed before it started.")
-    clock = "CPU time of the whole process tree" if question.clock == "cpu" else "wall-clock time"
+    clock = time_words(question.clock, question.time)
     here = f"on this machine as it was (isolation {result.isolation}, {result.jobs} at once)"
     said.append(f"Time is {clock}, {result.place or here}.")
     if math.isfinite(question.ceiling):
@@ -185,6 +201,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "order": result.order,
         "isolation": result.isolation,
         "clock": question.clock,
+        "time": question.time,
         "resumed": result.resumed,
         "ledger": str(result.ledger),
         "head": result.head,

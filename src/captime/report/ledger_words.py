@@ -13,7 +13,7 @@ from captime.campaign.goals import goal_on_record
 from captime.ledger.ownership import Owner, boot_id
 from captime.procedures import PROCEDURES
 from captime.report.account import Account, draws_among
-from captime.report.campaigned import FLAGS, IN_THE_ORDER_GIVEN
+from captime.report.campaigned import FLAGS, IN_THE_ORDER_GIVEN, time_words
 from captime.report.known_runs import KINDS, OPEN, verdict_words
 from captime.report.numbers.trend import trend_of
 from captime.report.stopped import STOPPED, why_stopped
@@ -107,7 +107,8 @@ def assumptions(story: Story) -> list[Assumption]:
     else:
         same = "A configuration takes the same time on the same instance when it is run again with its seed."
         said.append(Assumption(same, "assumed"))
-    clock = "CPU time of the whole process tree" if scenario.get("clock", "cpu") == "cpu" else "wall-clock time"
+    target = scenario.get("target")
+    clock = time_words(scenario.get("clock", "cpu"), target.get("time") if isinstance(target, dict) else None)
     doubtful = disturbing(story.flags, 0 if runs is None else int(runs.attempts.sum()))
     standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
     said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
@@ -136,10 +137,13 @@ def _instances(story: Story) -> str:
     described = story.scenario.get("instances")
     known = described if isinstance(described, dict) else {}
     listed, sampling = known.get("list"), known.get("sampling")
+    seed = f" (seed {story.scenario['seed']})" if "seed" in story.scenario else ""
     if sampling == "replace" and isinstance(listed, list):
-        return f'"Best" means best on average over exactly these {len(listed):,} instances, drawn with replacement.'
+        return (
+            f'"Best" means best on average over exactly these {len(listed):,} instances, drawn with replacement{seed}.'
+        )
     count = f"The {len(listed):,} instances" if isinstance(listed, list) else "Instances"
-    order = IN_THE_ORDER_GIVEN if sampling == "given" else "in an order fixed beforehand"
+    order = IN_THE_ORDER_GIVEN if sampling == "given" else f"in an order fixed beforehand{seed}"
     return f"{count} are independent draws from what you care about, met {order}."
 
 

@@ -120,7 +120,9 @@ class Wishes(Section):
 
     utility: str = Field(description="What an answer is worth.")
     delta: float = Field(default=0.1, gt=0, lt=1, description="Allowed probability of a wrong certificate.")
-    seed: int = Field(default=0, ge=0, lt=2**63, description="Key of everything that is drawn at random.")
+    seed: int | None = Field(
+        default=None, ge=0, lt=2**63, description="Key of everything that is drawn at random; drawn afresh by default."
+    )
     procedure: str | None = Field(default=None, description="Who decides what to run next.")
     options: dict[str, Any] = Field(default={}, description="Options of the procedure.")
     captime_first: Duration = Field(

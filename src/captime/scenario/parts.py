@@ -84,7 +84,8 @@ class Parts:
             procedure which repeats runs has to try first.
         compare_answers: Whether contradicting answers end all claims.
         tolerance: By which share two numbers may differ and be the same answer.
-        clock: Which time counts.
+        clock: The clock of captimes and costs.
+        time: Whose time counts: as it is measured, or as the program reports it.
         jobs: How many runs go on at once.
         order: In which order outcomes are told.
         window: With a fixed order, how many runs are open at once.
@@ -110,6 +111,7 @@ class Parts:
     compare_answers: bool
     tolerance: float
     clock: Literal["cpu", "wall"]
+    time: Literal["measured", "reported"]
     jobs: int
     order: Literal["arrival", "fixed"]
     window: int

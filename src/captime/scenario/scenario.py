@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from captime.errors import ScenarioError, UtilityError
 from captime.procedures import PROCEDURES, Problem
@@ -34,11 +36,13 @@ from captime.scenario.pools import (
 )
 from captime.scenario.targets import conditions_of, program_of
 from captime.spaces import Proposer
-from captime.streams import FiniteStream, GeneratedStream
+from captime.streams import FiniteStream, GeneratedStream, seeds
 from captime.utilities import Utility, parse_utility
 
 LEDGER_SUFFIX = ".ledger"
 """How the names of ledgers end that stand beside their scenario."""
+# Where an answer is worth so little, the race has long stopped every run.
+_NEXT_TO_NOTHING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Scenario:
             follow, so that a campaign can go on with more instances; see `identity.grown`.
         begun_with: How many of the listed configurations were there when a campaign was begun; those behind them were
             added later. None if it has not begun.
+        drawn_seed: Takes the place of a seed that the file does not name; a campaign that has begun keeps the one in
+            its ledger, see `campaign.identity.as_begun`.
     """
 
     wishes: Wishes
@@ -68,6 +74,12 @@ class Scenario:
     candidates: tuple[Configuration, ...] | None = None
     known: Sequence[str] = ()
     begun_with: int | None = None
+    drawn_seed: int = field(default_factory=lambda: seeds.fresh_seed())  # noqa: PLW0108 (looked up when it is needed)
+
+    @property
+    def seed(self) -> int:
+        """Key of everything that is drawn at random: the user's, or one that was drawn afresh."""
+        return self.drawn_seed if self.wishes.seed is None else self.wishes.seed
 
     @cached_property
     def utility(self) -> Utility:
@@ -115,7 +127,7 @@ class Scenario:
     def _space(self) -> Proposer | None:
         """The same, with all favourites there are now."""
         section = self.wishes.space
-        return None if section is None else proposer_for(section, self.wishes.seed, self.place, self.folder)
+        return None if section is None else proposer_for(section, self.seed, self.place, self.folder)
 
     @property
     def procedure(self) -> str:
@@ -140,7 +152,7 @@ class Scenario:
             self.wishes.instances,
             self.place,
             self.folder,
-            seed=self.wishes.seed,
+            seed=self.seed,
             environment=conditions.environment,
             generated=self.folder / f"{self.stem}.instances",
             given=self.values,
@@ -168,7 +180,19 @@ class Scenario:
                 self.place,
                 function=self.function,
                 settings=worded,
+                longest=self._longest_told,
             )
+
+    @property
+    def _longest_told(self) -> float:
+        """The captime that programs are told, if they are told one: no run gets more, whatever was drawn for it.
+
+        It follows from the scenario alone. Where captimes have no end, it is the moment from which on an answer is
+        worth next to nothing.
+        """
+        ceiling = inf if self.wishes.target.ceiling is None else self.wishes.target.ceiling
+        worthless = float(self.utility.inverse(np.array(_NEXT_TO_NOTHING)))
+        return min(ceiling, self.utility.zero_at, worthless)
 
     @property
     def ledger(self) -> Path:
@@ -188,7 +212,7 @@ class Scenario:
             captime_first=wishes.captime_first,
             captime_limit=inf if wishes.target.ceiling is None else wishes.target.ceiling,
             n_instances=self.stream.length,
-            seed=wishes.seed,
+            seed=self.seed,
             pool=None if self.proposer is None else pool_terms_of(self.proposer),
         )
 
@@ -213,7 +237,7 @@ class Scenario:
             "rules": RULES,
             "utility": str(self.utility),
             "delta": wishes.delta,
-            "seed": wishes.seed,
+            "seed": self.seed,
             "clock": target.clock,
             "captime_first": wishes.captime_first,
             "procedure": self.procedure,
@@ -273,6 +297,7 @@ class Scenario:
             compare_answers=target.compare_answers,
             tolerance=target.tolerance,
             clock=target.clock,
+            time=target.time,
             jobs=self.jobs,
             order=wishes.order,
             window=wishes.window,

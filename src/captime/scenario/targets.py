@@ -1,5 +1,6 @@
 """From `[target]` to the program whose runs are made and judged."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ def program_of(
     *,
     function: Callable[..., Any] | None = None,
     settings: Worded | None = None,
+    longest: float = math.inf,
 ) -> CommandProgram | FunctionProgram:
     """The program that a scenario describes.
 
@@ -70,6 +72,7 @@ def program_of(
         function: A Python function in place of what the section says, for library calls.
         settings: How settings are written where the command says `{settings}`, if something else knows better than the
             section, such as a parameter space.
+        longest: The seconds that wrappers are told in place of the captime of a run.
     """
     conditions = conditions_of(target, folder, place)
     repeatable = None if target.repeatable == "auto" else target.repeatable
@@ -102,6 +105,7 @@ def program_of(
         settings=settings,
         stdin=target.stdin,
         repeatable=repeatable,
+        longest=longest,
     )
 
 

@@ -7,7 +7,7 @@ TEMPLATE = """\
 
 utility = "log-laplace(60, 1)"    # what an answer is worth: half as much after a minute; see `captime utility`
 delta = 0.1                       # the certificate may be wrong with this probability
-# seed = 0                        # key of everything that is drawn at random
+# seed = 1                        # key of everything that is drawn at random; left out, a fresh one is drawn
 # jobs = "auto"                   # runs at once; "auto": one per core
 # oversubscribe = false           # allow more jobs than cores, which disturbs measuring
 # procedure = "race"              # who decides what to run next; left out: race, and pool on a space

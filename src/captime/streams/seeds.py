@@ -4,6 +4,8 @@ They are keyed by the campaign's seed and the position, and by nothing else. The
 that no program can guess from its seed how long it will be allowed to run.
 """
 
+import secrets
+
 import numpy as np
 
 TARGET = 0x74617267
@@ -15,6 +17,15 @@ ORDER = 0x6F726472
 
 _BLOCK = 4096
 _LARGEST = 2**31 - 1
+
+
+def fresh_seed() -> int:
+    """Draw the seed of a campaign that was given none, from the system's source of randomness.
+
+    A seed that is the same for all, or that was chosen after a look at results, is no randomness: for any fixed seed
+    there are configurations that suit its draws.
+    """
+    return secrets.randbelow(_LARGEST)
 
 
 class Seeds:

@@ -18,7 +18,7 @@ def _words(called: Called) -> list[str]:
     return [*numbers, called.instance, called.cutoff, *called.settings]
 
 
-def _read(report: Report, captime: float) -> Told:
+def _read(report: Report, longest: float) -> Told:
     words = report.stdout_tail.decode("utf-8", "replace").split()
     if report.exit_code != 0:
         return Told("crashed", problem=f"the runner ended with exit code {report.exit_code}")
@@ -34,7 +34,7 @@ def _read(report: Report, captime: float) -> Told:
     if len(words) == 2 and seconds is None:
         return Told("nothing", problem=f"the runner's time is {words[1]!r}; expected seconds")
     # Runners have no word for a timeout: they report the bound as the time.
-    return Told("solved" if seconds is None or seconds < captime else "timeout", seconds)
+    return Told("solved" if seconds is None or seconds < longest else "timeout", seconds)
 
 
 irace = Wrapper("irace", _words, _read, Style(("--{name}", "{value}"), text=without_exponent), exit_codes=(0,))

@@ -18,7 +18,8 @@ class Called:
         seed: For the program's random choices.
         config: Number of the configuration.
         position: Position in the stream.
-        captime: Seconds the run may take.
+        longest: Seconds that the wrapper is told: more than any run of the campaign may take, and the same for all. How
+            long this run may take was drawn, and a program that knew it could answer just in time.
         settings: The words for the settings.
     """
 
@@ -26,17 +27,17 @@ class Called:
     seed: int
     config: int
     position: int
-    captime: float
+    longest: float
     settings: list[str]
 
     @property
     def cutoff(self) -> str:
-        """A cutoff in whole seconds, a second or two more than the captime.
+        """A cutoff in whole seconds, a second or two more than the longest captime.
 
         The wrapper must not be the one who stops the run: its clock is not ours, and a run that gave up early says
         less than one that we stopped.
         """
-        return "2147483647" if self.captime >= 2**31 - 2 else str(math.ceil(self.captime) + 1)
+        return "2147483647" if self.longest >= 2**31 - 2 else str(math.ceil(self.longest) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Wrapper:
     Attributes:
         name: Its name in scenarios.
         words: What follows the wrapper's command.
-        read: The account in a report, given the captime of the run.
+        read: The account in a report, given the seconds that the wrapper was told.
         style: How settings are written.
         exit_codes: Accepted exit codes; None if only the account counts.
         patterns: What to look for in the output.

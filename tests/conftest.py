@@ -1,0 +1,13 @@
+"""What all tests share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _seed_of_those_who_name_none() -> Iterator[None]:
+    """Campaigns without a seed draw a fresh one; in tests it is 0, so that a failure can be seen again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("captime.streams.seeds.fresh_seed", lambda: 0)
+        yield
