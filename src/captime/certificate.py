@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+Mode = Literal["selection", "simultaneous", "nothing"]
+"""What delta covers; see `Certificate`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -33,5 +36,5 @@ class Certificate:
     utility_high: float
     gamma: float | None = None
     challenger: int | None = None
-    mode: Literal["selection", "simultaneous", "nothing"] = "simultaneous"
+    mode: Mode = "simultaneous"
     shares: tuple[tuple[str, float], ...] = (("intervals", 1.0),)

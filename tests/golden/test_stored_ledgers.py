@@ -6,15 +6,23 @@ resumed, and everything else is still done with it.
 
 import json
 import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from captime.campaign.identity import recorded
 from captime.cli import app
-from captime.errors import ScenarioDiffers
-from captime.ledger import LedgerReader
+from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
+from captime.ledger import LedgerReader, connection, flat, making, schema, store
+from captime.ledger.chain import Values
+from captime.ledger.encoding import outcome_values
+from captime.ledger.queries import version_of
 from captime.scenario import Scenario, identity, load_scenario
 from captime.scenario.identity import rules_of
 
@@ -177,3 +185,105 @@ def test_a_field_that_a_target_could_not_say_was_its_default() -> None:
 def scenario_of_stored(kind: str) -> Scenario:
     """A stored scenario."""
     return load_scenario(STORED / f"{kind}.toml")
+
+
+# ---------------------------------------------------------------- tables that have grown since
+
+
+@contextmanager
+def later_tables() -> Iterator[int]:
+    """Make captime as it may be one day: outcomes have a column more, and the tables have a new version."""
+    later = schema.VERSION + 1
+    before = schema.OUTCOME.columns
+    wide = (*before, schema.Column("energy", "REAL", since=later))
+
+    def as_written_then(*args: Any, **more: Any) -> Values:
+        return {**outcome_values(*args, **more), "energy": 1.5}
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (schema, connection, making):
+            patch.setattr(module, "VERSION", later)
+        patch.setattr(store, "outcome_values", as_written_then)
+        patch.setattr(flat, "_COLUMNS", (*flat._COLUMNS, ("energy", "o.energy")))
+        try:
+            _put_columns(wide)
+            yield later
+        finally:
+            _put_columns(before)
+
+
+def _put_columns(columns: tuple[schema.Column, ...]) -> None:
+    object.__setattr__(schema.OUTCOME, "columns", columns)
+    for cached in ("names", "blobs"):
+        schema.OUTCOME.__dict__.pop(cached, None)
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of the table of outcomes."""
+    with closing(sqlite3.connect(path)) as file:
+        return [name for _, name, *_ in file.execute("PRAGMA table_info(outcome)")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_column_does_no_harm_to_older_ledgers(folder: Path, kind: str) -> None:
+    """They are read, copied, verified and resumed with the columns they have, and an older captime reads them still."""
+    with later_tables():
+        test_a_stored_ledger_is_read_and_copied(folder, kind)
+        test_a_stored_certificate_is_confirmed(folder, kind)
+        if kind != "dask":
+            test_a_stored_ledger_is_resumed(folder, kind)
+        with LedgerReader(f"{kind}.ledger") as reader:
+            assert {row[-1] for row in reader.flat()} == {None}
+    for name in (f"{kind}.ledger", "copy.ledger", "saved.ledger"):
+        assert "energy" not in columns_of(folder / name)
+    test_a_stored_certificate_is_confirmed(folder, kind)
+
+
+def test_a_new_column_is_written_and_hashed_in_new_ledgers(folder: Path) -> None:
+    """It stands in ledgers that are made with it and in their copies; whoever changes it breaks the chain."""
+    (folder / "race.ledger").unlink()
+    with later_tables() as later:
+        captime("run", "race.toml", "--json")
+        captime("verify", "race.ledger")
+        captime("salvage", "race.ledger", "-o", "saved.ledger")
+        captime("backup", "race.ledger", "-o", "copy.ledger")
+        for name in ("race.ledger", "saved.ledger", "copy.ledger"):
+            with LedgerReader(name) as reader:
+                assert {row[-1] for row in reader.flat()} == {1.5}
+                assert version_of(reader._connection) == later
+        with closing(sqlite3.connect("race.ledger")) as file:
+            file.executescript("DROP TRIGGER outcome_no_update; UPDATE outcome SET energy = 2.5 WHERE config = 1")
+        with LedgerReader("race.ledger") as reader, pytest.raises(LedgerDamaged, match="its hash does not fit"):
+            list(reader.replay())
+
+
+def test_a_ledger_of_newer_tables_is_refused_in_a_sentence(folder: Path) -> None:
+    """By every command; the file is left as it is, and nothing is said to be wrong with it."""
+    (folder / "race.ledger").unlink()
+    with later_tables() as later:
+        captime("run", "race.toml", "--json")
+    before = (folder / "race.ledger").read_bytes()
+    for words in (
+        ("run", "race.toml"),
+        *((command, "race.ledger") for command in ("verify", "status", "best")),
+        *((command, "race.ledger", "-o", "new.csv") for command in ("export", "report", "backup", "salvage")),
+    ):
+        complaint = CliRunner().invoke(app, words).exception
+        assert isinstance(complaint, ScenarioError), words
+        assert f"made by a newer captime ({metadata.version('captime')}): its tables have version {later}" in str(
+            complaint
+        )
+    assert (folder / "race.ledger").read_bytes() == before
+
+
+def test_nobody_slips_a_column_into_an_older_ledger(folder: Path) -> None:
+    """A file that is altered into a newer version does not have the hashes of that version."""
+    with later_tables() as later:
+        with closing(sqlite3.connect("race.ledger")) as file:
+            file.execute("DROP TRIGGER campaign_no_update")
+            file.execute("ALTER TABLE outcome ADD COLUMN energy REAL")
+            file.execute("UPDATE campaign SET schema_version = ?", (later,))
+            file.commit()
+            file.execute(f"PRAGMA user_version = {later}")
+        with LedgerReader("race.ledger") as reader, pytest.raises(LedgerDamaged, match="its hash does not fit"):
+            list(reader.replay())

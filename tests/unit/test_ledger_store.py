@@ -381,8 +381,8 @@ def test_a_ledger_without_its_mark_is_damaged(ledger: Ledger, path: Path) -> Non
         LedgerReader(path)
 
 
-def test_other_databases_and_newer_ledgers_are_told(ledger: Ledger, path: Path, tmp_path: Path) -> None:
-    """An SQLite file of another program, a ledger of a newer captime, a missing file."""
+def test_other_databases_and_changed_versions_are_told(ledger: Ledger, path: Path, tmp_path: Path) -> None:
+    """An SQLite file of another program, a ledger that only says it is a newer one, a missing file."""
     strange = tmp_path / "strange.db"
     connection = sqlite3.connect(strange)
     connection.execute("CREATE TABLE t (x)")
@@ -396,7 +396,7 @@ def test_other_databases_and_newer_ledgers_are_told(ledger: Ledger, path: Path, 
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 2")
     connection.close()
-    with pytest.raises(LedgerDamaged, match="newer captime"):
+    with pytest.raises(LedgerDamaged, match="was made with version 1"):
         Ledger.open(path)
 
 

@@ -7,14 +7,17 @@ null. Its hash is SHA-256 of the hash before (32 bytes) and that array. The firs
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from captime.ledger.schema import Table
 
 Value: TypeAlias = int | float | str | bytes | None
-Row: TypeAlias = tuple[Any, ...]
-"""A row as SQLite gives it: sequence number, the table's own columns, hash."""
+Row: TypeAlias = sqlite3.Row
+"""A row as SQLite gives it, with its columns by name: `seq`, the table's own columns, `hash`."""
+Values: TypeAlias = Mapping[str, Value]
+"""A table's own columns by name; what is left out is NULL."""
 
 GENESIS = bytes(32)
 """What the first row follows."""
@@ -46,21 +49,31 @@ class Chain:
         self.sequence = sequence
         self.head = head
 
-    def link(self, table: Table, values: Iterable[Value]) -> Row:
-        """The next row, complete with its number and its hash; the chain ends there now."""
+    def link(self, table: Table, values: Iterable[Value]) -> tuple[Value, ...]:
+        """The next row, complete with its number and its hash; the chain ends there now.
+
+        Args:
+            table: As it is in the file (see `Table.at`).
+            values: Of its columns, in their order.
+        """
         content = tuple(values)
         self.sequence += 1
         self.head = row_hash(self.head, table, self.sequence, content)
         return (self.sequence, *content, self.head)
 
     def follows(self, table: Table, row: Row) -> bool:
-        """Whether this is the next row, unchanged; if so, the chain ends there now."""
+        """Whether this is the next row, unchanged; if so, the chain ends there now.
+
+        Args:
+            table: As it is in the file (see `Table.at`).
+            row: All of its columns, in their order.
+        """
         try:
-            expected = row_hash(self.head, table, self.sequence + 1, row[1:-1])
+            expected = row_hash(self.head, table, self.sequence + 1, [row[name] for name in table.names])
         except (TypeError, ValueError):
             # A damaged page may hold a value of any kind in any column; none of those was ever written.
             return False
-        if row[0] != self.sequence + 1 or row[-1] != expected:
+        if row["seq"] != self.sequence + 1 or row["hash"] != expected:
             return False
         self.sequence += 1
         self.head = expected

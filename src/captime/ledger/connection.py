@@ -244,13 +244,14 @@ def _header(path: Path) -> bytes:
     )
 
 
-def check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse an SQLite file of somebody else's, or a ledger of a newer captime."""
+def check_schema(connection: sqlite3.Connection, path: Path) -> int:
+    """Refuse an SQLite file of somebody else's, or a ledger of a newer captime; return the version of its tables."""
     with told_in_our_words(path, "reading what tables it has"):
         application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         found = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    missing = [table.name for table in TABLES if table.name not in found]
+        made_by, said = _told_by_first_row(connection)
+    missing = [table.name for table in TABLES if table.name not in found and table.since <= max(version, 1)]
     # Without any tables it may be all that is left of a ledger.
     if application != APPLICATION_ID and found and len(missing) == len(TABLES):
         raise ScenarioError(
@@ -259,10 +260,27 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         )
     if application != APPLICATION_ID:
         raise LedgerDamaged(f"{path} does not have the mark of a ledger of captime: it was cut or changed")
-    if version > VERSION:
+    if said not in (None, version):
         raise LedgerDamaged(
-            f"{path} was made by a newer captime (tables of version {version}, this one knows {VERSION}); install that "
-            "or a later one"
+            f"{path} says of itself that its tables have version {version}, but was made with version {said}: it was "
+            "changed"
         )
+    if version > VERSION:
+        raise ScenarioError(
+            f"{path} was made by a newer captime{made_by}: its tables have version {version}, and this captime knows "
+            f"them up to version {VERSION}. Nothing is wrong with it; install that captime or a later one to use it"
+        )
+    if version < 1:
+        raise LedgerDamaged(f"{path} does not say which version its tables have: it was cut or changed")
     if missing:
         raise LedgerDamaged(f"{path} has no table {missing[0]}: it is damaged, or was not made by captime")
+    return version
+
+
+def _told_by_first_row(connection: sqlite3.Connection) -> tuple[str, int | None]:
+    """Return which captime made a ledger, in brackets, and with which version of the tables, if that can be read."""
+    try:
+        found = connection.execute("SELECT captime_version, schema_version FROM campaign ORDER BY seq").fetchone()
+    except (sqlite3.Error, UnicodeDecodeError):
+        found = None
+    return ("", None) if found is None else (f" ({found[0]})", found[1])

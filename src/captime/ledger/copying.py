@@ -10,12 +10,12 @@ from pathlib import Path
 from captime.errors import LedgerDamaged, ScenarioError
 from captime.ledger.chain import Chain
 from captime.ledger.connection import check_schema, lenient_reader, reader, writer
-from captime.ledger.encoding import to_json
+from captime.ledger.encoding import note_values, to_json
 from captime.ledger.making import new_file
 from captime.ledger.ownership import Mark, read_mark
 from captime.ledger.places import sync_directory
 from captime.ledger.reading import LedgerReader
-from captime.ledger.schema import NOTE
+from captime.ledger.schema import CAMPAIGN, NOTE
 from captime.ledger.transaction import Transaction
 from captime.ledger.trouble import told_in_our_words
 from captime.ledger.walking import is_log_missing, missing_rows, tail, walk
@@ -84,14 +84,14 @@ def salvage(path: Path, target: Path) -> Salvaged:
 def _salvaged(path: Path, target: Path, mark: Mark | None) -> Salvaged:
     with closing(lenient_reader(path)) as source, told_in_our_words(path, "saving what can be saved"):
         log_missing = is_log_missing(path)
-        check_schema(source, path)
-        with told_in_our_words(target, "saving what can be saved"), new_file(target) as copy:
+        version = check_schema(source, path)
+        with told_in_our_words(target, "saving what can be saved"), new_file(target, version) as copy:
             chain, campaign, damage = Chain(), "", ""
             try:
                 for table, row in walk(source, path):
-                    campaign = campaign or str(row[1])
-                    copy.execute(table.insert(), row)
-                    chain.sequence, chain.head = row[0], row[-1]
+                    campaign = str(row["id"]) if table is CAMPAIGN else campaign
+                    copy.execute(table.at(version).insert(), tuple(row))
+                    chain.sequence, chain.head = row["seq"], row["hash"]
                 damage = missing_rows(source, path, campaign, mark, log_missing=log_missing)
             except LedgerDamaged as error:
                 damage = error.found
@@ -103,7 +103,7 @@ def _salvaged(path: Path, target: Path, mark: Mark | None) -> Salvaged:
 
 
 def _note(transaction: Transaction, kind: str, **facts: object) -> None:
-    transaction.add(NOTE, (kind, to_json(facts), time.time_ns()))
+    transaction.add(NOTE, note_values(kind, to_json(facts), time.time_ns()))
 
 
 def _check_target(target: Path) -> None:

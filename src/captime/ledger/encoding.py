@@ -2,15 +2,15 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 
 from captime.arrays import IntArray
 from captime.certificate import Certificate
 from captime.errors import InvariantViolated
-from captime.ledger.chain import Row, Value
+from captime.ledger.chain import Row, Value, Values
 from captime.ledger.rows import Certified, ConfigRow, Noted, SampleRow
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.targets import Targets
@@ -53,38 +53,55 @@ def _plain(value: object) -> object:
             raise InvariantViolated(f"{value!r} cannot be written into a ledger; say it in numbers, texts and lists")
 
 
-def config_values(config: ConfigRow, call: int) -> tuple[Value, ...]:
+def config_values(config: ConfigRow, call: int) -> Values:
     """Columns of a configuration."""
-    return (config.index, to_bytes(config.name), to_json(config.settings), config.origin, call)
+    return {
+        "config": config.index,
+        "name": to_bytes(config.name),
+        "settings": to_json(config.settings),
+        "origin": config.origin,
+        "call": call,
+    }
 
 
 def config_of(row: Row) -> ConfigRow:
     """A configuration from its columns."""
-    _, index, name, settings, origin, *_ = row
-    return ConfigRow(index, to_text(name), json.loads(settings), origin)
+    return ConfigRow(row["config"], to_text(row["name"]), json.loads(row["settings"]), row["origin"])
 
 
-def sample_values(sample: SampleRow, call: int) -> tuple[Value, ...]:
+def sample_values(sample: SampleRow, call: int) -> Values:
     """Columns of a stream position."""
-    return (sample.position, to_bytes(sample.instance), sample.digest, sample.seed, call)
+    return {
+        "position": sample.position,
+        "instance": to_bytes(sample.instance),
+        "digest": sample.digest,
+        "seed": sample.seed,
+        "call": call,
+    }
 
 
 def sample_of(row: Row) -> SampleRow:
     """A stream position from its columns."""
-    _, position, instance, digest, seed, *_ = row
-    return SampleRow(position, to_text(instance), digest, seed)
+    return SampleRow(row["position"], to_text(row["instance"]), row["digest"], row["seed"])
 
 
-def ask_values(slots: int, targets: Targets, at_ns: int) -> tuple[Value, ...]:
+def ask_values(slots: int, targets: Targets, at_ns: int) -> Values:
     """Columns of a question and its answer; arrays as 64-bit integers, lowest byte first."""
-    first = None if targets.first is None else _packed(targets.first)
-    return (slots, _packed(targets.config), _packed(targets.n), _packed(targets.level), first, at_ns)
+    return {
+        "slots": slots,
+        "configs": _packed(targets.config),
+        "n": _packed(targets.n),
+        "level": _packed(targets.level),
+        "first": None if targets.first is None else _packed(targets.first),
+        "at_ns": at_ns,
+    }
 
 
 def targets_of(row: Row) -> Targets:
     """Orders from their columns."""
-    _, _, config, n, level, first, *_ = row
-    return Targets(_unpacked(config), _unpacked(n), _unpacked(level), None if first is None else _unpacked(first))
+    first = row["first"]
+    config, n, level = (_unpacked(row[name]) for name in ("configs", "n", "level"))
+    return Targets(config, n, level, None if first is None else _unpacked(first))
 
 
 def _packed(numbers: IntArray) -> bytes:
@@ -95,130 +112,123 @@ def _unpacked(content: bytes) -> IntArray:
     return np.frombuffer(content, dtype="<i8").astype(np.int64)
 
 
-def start_values(request: RunRequest, epoch: int, at_ns: int, call: int) -> tuple[Value, ...]:
+def start_values(request: RunRequest, epoch: int, at_ns: int, call: int) -> Values:
     """Columns of an intent. -0.0 is 0 in every sense but its bits, and SQLite keeps the sense."""
     captime = None if math.isinf(request.captime) else float(request.captime) + 0.0
-    return (request.config, request.instance, request.attempt, captime, epoch, at_ns, call)
+    return {**_run_values(request), "captime": captime, "epoch": epoch, "at_ns": at_ns, "call": call}
+
+
+def _run_values(request: RunRequest) -> dict[str, Value]:
+    return {"config": request.config, "position": request.instance, "attempt": request.attempt}
 
 
 def request_of(row: Row) -> RunRequest:
     """A request from the columns of its intent."""
-    _, config, position, attempt, captime, *_ = row
-    return RunRequest(config, position, math.inf if captime is None else captime, attempt)
+    captime = math.inf if row["captime"] is None else row["captime"]
+    return RunRequest(row["config"], row["position"], captime, row["attempt"])
 
 
-def look_values(request: RunRequest, seconds: float, call: int) -> tuple[Value, ...]:
+def look_values(request: RunRequest, seconds: float, call: int) -> Values:
     """Columns of a look at an unfinished run."""
-    return (request.config, request.instance, request.attempt, float(seconds) + 0.0, call)
+    return {**_run_values(request), "seconds": float(seconds) + 0.0, "call": call}
 
 
-def outcome_values(outcome: RunOutcome, *, orphan: bool, at_ns: int, call: int) -> tuple[Value, ...]:
+def outcome_values(outcome: RunOutcome, *, orphan: bool, at_ns: int, call: int) -> Values:
     """Columns of an outcome."""
-    request, verdict = outcome.request, outcome.verdict
-    return (
-        request.config,
-        request.instance,
-        request.attempt,
-        outcome.status.value,
-        float(outcome.runtime) + 0.0,
-        float(outcome.cost) + 0.0,
-        int(orphan),
-        None if verdict is None else verdict.value,
-        to_bytes(outcome.detail),
-        *_measured_values(outcome.measured),
-        at_ns,
-        call,
-    )
+    return {
+        **_run_values(outcome.request),
+        "status": outcome.status.value,
+        "runtime": float(outcome.runtime) + 0.0,
+        "cost": float(outcome.cost) + 0.0,
+        "orphan": int(orphan),
+        "verdict": None if outcome.verdict is None else outcome.verdict.value,
+        "detail": to_bytes(outcome.detail),
+        **_measured_values(outcome.measured),
+        "at_ns": at_ns,
+        "call": call,
+    }
 
 
-_NOT_MEASURED: tuple[Value, ...] = (None,) * 16
+_AS_THEY_ARE = tuple(each.name for each in fields(Measurement) if each.name not in ("reported", "host", "flags"))
+"""Fields of a measurement that are columns of the same name, and written as they are."""
 
 
-def _measured_values(measured: Measurement | None) -> tuple[Value, ...]:
+def _measured_values(measured: Measurement | None) -> dict[str, Value]:
+    """Columns of what was measured; all NULL if nothing was."""
     if measured is None:
-        return _NOT_MEASURED
-    return (
-        measured.cpu_ns,
-        measured.wall_ns,
-        measured.exit_code,
-        measured.signal,
-        measured.peak_memory,
-        measured.answer,
-        None if measured.reported is None else float(measured.reported) + 0.0,
-        measured.queue_wait_ns,
-        measured.switches,
-        measured.leftovers,
-        measured.output_bytes,
-        measured.stdout_tail,
-        measured.stderr_tail,
-        to_bytes(measured.host),
-        measured.slot,
-        " ".join(measured.flags),
-    )
+        return {}
+    return {name: getattr(measured, name) for name in _AS_THEY_ARE} | {
+        "reported": None if measured.reported is None else float(measured.reported) + 0.0,
+        "host": to_bytes(measured.host),
+        "flags": " ".join(measured.flags),
+    }
 
 
 def outcome_of(row: Row, request: RunRequest) -> RunOutcome:
     """An outcome from its columns, and the request it answers."""
-    _, _, _, _, status, runtime, cost, _, verdict, detail = row[:10]
+    verdict, detail = row["verdict"], row["detail"]
     return RunOutcome(
         request,
-        _STATUS[status],
-        runtime,
-        cost,
+        _STATUS[row["status"]],
+        row["runtime"],
+        row["cost"],
         to_text(detail) if detail else "",
         None if verdict is None else _VERDICT[verdict],
-        None if row[10] is None else _measured_of(row[10:26]),
+        None if row["cpu_ns"] is None else _measured_of(row),
     )
 
 
-def _measured_of(columns: Sequence[Any]) -> Measurement:
-    *_, host, slot, flags = columns
-    return Measurement(*(*columns[:-3], to_text(host), slot, tuple(flags.split())))
+def _measured_of(row: Row) -> Measurement:
+    """What was measured, as far as the file has columns for it; a field that came later has its default."""
+    here = {name: row[name] for name in _AS_THEY_ARE if name in row.keys()}  # noqa: SIM118 (a row iterates over values)
+    return Measurement(**here, reported=row["reported"], host=to_text(row["host"]), flags=tuple(row["flags"].split()))
 
 
-def certificate_values(held: Certificate, progress: tuple[int, float, float, int], head: bytes, at_ns: int) -> Row:
+def certificate_values(held: Certificate, progress: tuple[int, float, float, int], head: bytes, at_ns: int) -> Values:
     """Columns of a certificate; `progress`: rounds, CPU seconds, wall seconds, candidates."""
     rounds, cpu_seconds, wall_seconds, candidates = progress
-    return (
-        held.config,
-        float(held.epsilon) + 0.0,
-        float(held.delta) + 0.0,
-        held.n_configs,
-        float(held.utility_low),
-        float(held.utility_high),
-        None if held.gamma is None else float(held.gamma),
-        held.challenger,
-        held.mode,
-        to_json(held.shares),
-        rounds,
-        float(cpu_seconds) + 0.0,
-        float(wall_seconds) + 0.0,
-        candidates,
-        head,
-        at_ns,
-    )
+    return {
+        "config": held.config,
+        "epsilon": float(held.epsilon) + 0.0,
+        "delta": float(held.delta) + 0.0,
+        "n_configs": held.n_configs,
+        "utility_low": float(held.utility_low),
+        "utility_high": float(held.utility_high),
+        "gamma": None if held.gamma is None else float(held.gamma),
+        "challenger": held.challenger,
+        "mode": held.mode,
+        "shares": to_json(held.shares),
+        "rounds": rounds,
+        "cpu_seconds": float(cpu_seconds) + 0.0,
+        "wall_seconds": float(wall_seconds) + 0.0,
+        "candidates": candidates,
+        "head": head,
+        "at_ns": at_ns,
+    }
 
 
 def certified_of(row: Row) -> Certified:
     """A certificate from its columns."""
-    config, epsilon, delta, n_configs, low, high, gamma, challenger, mode, shares = row[1:11]
-    rounds, cpu_seconds, wall_seconds, candidates, head, at_ns = row[11:17]
-    held = Certificate(
-        config=config,
-        epsilon=epsilon,
-        delta=delta,
-        n_configs=n_configs,
-        utility_low=low,
-        utility_high=high,
-        gamma=gamma,
-        challenger=challenger,
-        mode=mode,
-        shares=tuple((name, share) for name, share in json.loads(shares)),
+    alike = ("config", "epsilon", "delta", "n_configs", "utility_low", "utility_high", "gamma", "challenger", "mode")
+    shares = tuple((name, share) for name, share in json.loads(row["shares"]))
+    held = Certificate(**{name: row[name] for name in alike}, shares=shares)
+    return Certified(
+        sequence=row["seq"],
+        certificate=held,
+        rounds=row["rounds"],
+        cpu_seconds=row["cpu_seconds"],
+        wall_seconds=row["wall_seconds"],
+        candidates=row["candidates"],
+        head=row["head"].hex(),
+        at_ns=row["at_ns"],
     )
-    return Certified(row[0], held, rounds, cpu_seconds, wall_seconds, candidates, head.hex(), at_ns)
+
+
+def note_values(kind: str, facts: str, at_ns: int) -> Values:
+    """Columns of a note; `facts` as JSON."""
+    return {"kind": kind, "facts": facts, "at_ns": at_ns}
 
 
 def note_of(row: Row) -> Noted:
     """A note from its columns."""
-    sequence, kind, facts, at_ns, *_ = row
-    return Noted(sequence, kind, json.loads(facts), at_ns)
+    return Noted(row["seq"], row["kind"], json.loads(row["facts"]), row["at_ns"])

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from captime.errors import LedgerError
 from captime.ledger.chain import Chain
 from captime.ledger.connection import log_path, reader, writer
-from captime.ledger.encoding import to_json
+from captime.ledger.encoding import note_values, to_json
 from captime.ledger.places import sync_directory
 from captime.ledger.schema import NOTE
 from captime.ledger.transaction import Transaction
@@ -175,7 +175,7 @@ def _copied(connection: sqlite3.Connection, target: Path, why: str) -> int:
                 rows, head = tail(copy)
                 copy.execute("BEGIN IMMEDIATE")
                 facts = to_json({"rows": rows, "head": head.hex(), "because": why})
-                Transaction(copy, Chain(rows, head)).add(NOTE, ("rescued", facts, time.time_ns()))
+                Transaction(copy, Chain(rows, head)).add(NOTE, note_values("rescued", facts, time.time_ns()))
                 copy.execute("COMMIT")
             part.rename(target)
             sync_directory(target.parent)

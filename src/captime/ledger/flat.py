@@ -5,6 +5,8 @@ import sqlite3
 from collections.abc import Iterator
 
 from captime.ledger.encoding import to_text
+from captime.ledger.queries import known_columns, version_of
+from captime.ledger.schema import CONFIG, OUTCOME, SAMPLE, START
 
 # Name in the file, expression. Configurations c, samples p, intents s, outcomes o.
 _COLUMNS: tuple[tuple[str, str], ...] = (
@@ -42,17 +44,22 @@ _COLUMNS: tuple[tuple[str, str], ...] = (
 COLUMNS: tuple[str, ...] = tuple(name for name, _ in _COLUMNS)
 """What there is, in the order of the values."""
 
-_QUESTION = (
-    f"SELECT {', '.join(expression for _, expression in _COLUMNS)} FROM outcome o "  # noqa: S608 (words of this page)
-    "JOIN start s USING (config, position, attempt) JOIN sample p ON p.position = o.position "
+_TABLES = {"c": CONFIG, "p": SAMPLE, "s": START, "o": OUTCOME}
+_JOINED = (
+    "FROM outcome o JOIN start s USING (config, position, attempt) JOIN sample p ON p.position = o.position "
     "JOIN config c ON c.config = o.config ORDER BY o.seq"
 )
 _CAPTIME = COLUMNS.index("captime")
 
 
 def flat_rows(connection: sqlite3.Connection) -> Iterator[tuple[int | float | str | None, ...]]:
-    """Every outcome, orphans included, in the order in which they came; bytes as text, unknown ones escaped."""
-    for row in connection.execute(_QUESTION):
+    """Every outcome, orphans included, in the order in which they came; bytes as text, unknown ones escaped.
+
+    What the file has no column for is None.
+    """
+    version = version_of(connection)
+    columns = ", ".join(known_columns(expression, version, _TABLES) for _, expression in _COLUMNS)
+    for row in connection.execute(f"SELECT {columns} {_JOINED}"):
         values = [to_text(value) if isinstance(value, bytes) else value for value in row]
         if values[_CAPTIME] is None:
             values[_CAPTIME] = math.inf

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from captime.errors import ScenarioError
-from captime.ledger.chain import Chain
+from captime.ledger.chain import Chain, Values
 from captime.ledger.connection import writer
 from captime.ledger.crash_points import reached
 from captime.ledger.encoding import config_values, to_json
@@ -34,7 +34,14 @@ def make_ledger(path: Path, scenario: Mapping[str, object], configs: Sequence[Co
     check_numbers(configs, 0)
     text = to_json(scenario)
     made_by = metadata.version("captime")
-    campaign = (uuid.uuid4().hex, made_by, VERSION, text, hashlib.sha256(text.encode()).hexdigest(), time.time_ns())
+    campaign: Values = {
+        "id": uuid.uuid4().hex,
+        "captime_version": made_by,
+        "schema_version": VERSION,
+        "scenario": text,
+        "scenario_hash": hashlib.sha256(text.encode()).hexdigest(),
+        "at_ns": time.time_ns(),
+    }
     with told_in_our_words(path, "making it"):
         reached("ledger-created", "before")
         with new_file(path) as connection:
@@ -46,16 +53,22 @@ def make_ledger(path: Path, scenario: Mapping[str, object], configs: Sequence[Co
 
 
 @contextlib.contextmanager
-def new_file(path: Path) -> Iterator[sqlite3.Connection]:
-    """An empty ledger under a temporary name, inside a transaction; it gets its name when everything went well."""
+def new_file(path: Path, version: int | None = None) -> Iterator[sqlite3.Connection]:
+    """An empty ledger under a temporary name, inside a transaction; it gets its name when everything went well.
+
+    Args:
+        path: Its name.
+        version: Of its tables; the newest, unless rows of an older file are to be put into it.
+    """
+    version = VERSION if version is None else version
     part = path.with_name(path.name + ".part")
     for old in (part, part.with_name(part.name + "-journal")):
         old.unlink(missing_ok=True)
     connection = writer(part, network=True, new=True)
     try:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.executescript(f"BEGIN IMMEDIATE;\n{create_all()}")
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.executescript(f"BEGIN IMMEDIATE;\n{create_all(version)}")
         yield connection
         connection.execute("COMMIT")
         connection.close()

@@ -7,7 +7,7 @@ campaign remembers `last_sequence` and next time asks for what came after it.
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -22,7 +22,7 @@ from captime.ledger.connection import check_is_ledger_file, check_schema, left_o
 from captime.ledger.encoding import certified_of, config_of, note_of, outcome_of, request_of, sample_of
 from captime.ledger.flat import flat_rows
 from captime.ledger.ownership import Owner, read_mark
-from captime.ledger.queries import IN_FLIGHT, campaign_row
+from captime.ledger.queries import campaign_row, in_flight, known_columns, rows_of, start_of, version_of
 from captime.ledger.replaying import events
 from captime.ledger.rows import Certified, ConfigRow, Event, Noted, SampleRow
 from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, OUTCOME, SAMPLE, START, Table
@@ -80,7 +80,7 @@ def _taken_off(flying: _Flying, rows: list[Row]) -> _Flying:
     for row in rows:
         request = request_of(row)
         flying.pop((request.config, request.instance), None)
-        flying[request.config, request.instance] = (request, row[6])
+        flying[request.config, request.instance] = (request, row["at_ns"])
     return flying
 
 
@@ -116,9 +116,12 @@ class LedgerReader(Closing):
             check_schema(self._connection, self.path)
             with told_in_our_words(self.path, "reading its first row"):
                 campaign = campaign_row(self._connection, self.path)
-            _, self.campaign_id, self.captime_version, _, scenario, self.scenario_hash, self.created_ns, _ = campaign
+            self.campaign_id: str = campaign["id"]
+            self.captime_version: str = campaign["captime_version"]
+            self.scenario_hash: str = campaign["scenario_hash"]
+            self.created_ns: int = campaign["at_ns"]
             with as_written(self.path):
-                self.scenario: dict[str, object] = dict(json.loads(scenario))
+                self.scenario: dict[str, object] = dict(json.loads(campaign["scenario"]))
             with told_in_our_words(self.path, "looking at its last rows"):
                 self.missing = missing_rows(
                     self._connection, self.path, self.campaign_id, mark, log_missing=self._log_missing
@@ -181,7 +184,7 @@ class LedgerReader(Closing):
 
     def samples(self, since: int = 0) -> Columns:
         """Stream positions: `sequence`, `position`, `seed` and, as an array of objects, `instance`."""
-        columns = self._columns(_SAMPLE_COLUMNS, "sample o", since)
+        columns = self._columns(_SAMPLE_COLUMNS, "sample o", {"o": SAMPLE}, since)
         names = [sample.instance for sample in self.sample_rows(since)]
         columns["instance"] = np.array(names, dtype=np.object_)
         return columns
@@ -199,7 +202,7 @@ class LedgerReader(Closing):
         (numbers into `STATUSES` and `VERDICTS`, -1 for none), `runtime`, `cost` (seconds), `orphan`, `cpu_ns`,
         `wall_ns`, `peak_memory`, `queue_wait_ns`, `slot` (-1 if nobody measured), `started_ns`, `at_ns`.
         """
-        columns = self._columns(_OUTCOME_COLUMNS, _JOINED, since, limit)
+        columns = self._columns(_OUTCOME_COLUMNS, _JOINED, {"o": OUTCOME, "s": START}, since, limit)
         # NULL stands for no captime, and comes out as "not a number".
         columns["captime"][np.isnan(columns["captime"])] = np.inf
         return columns
@@ -241,14 +244,9 @@ class LedgerReader(Closing):
         wanted = "" if status is None else f"AND status = '{status.value}'"
         rest = f"WHERE orphan = 0 {wanted} ORDER BY seq DESC LIMIT ?"
         with self.snapshot():
-            rows = self._connection.execute(f"{OUTCOME.select()} {rest}", (limit,)).fetchall()
-            starts = [
-                self._connection.execute(
-                    f"{START.select()} WHERE config = ? AND position = ? AND attempt = ?", row[1:4]
-                )
-                for row in rows
-            ]
-            requests = [request_of(start.fetchone()) for start in starts]
+            rows = self._rows(OUTCOME, rest, limit)
+            runs = [(row["config"], row["position"], row["attempt"]) for row in rows]
+            requests = [request_of(start_of(self._connection, run)) for run in runs]
         return [outcome_of(row, request) for row, request in zip(rows, requests, strict=True)]
 
     def certificates(self, since: int = 0) -> list[Certified]:
@@ -283,7 +281,7 @@ class LedgerReader(Closing):
         """Attempts under way, oldest first, each with the moment it was written down, in nanoseconds since 1970."""
         with self.snapshot(), as_written(self.path):
             if self._flying is None:
-                self._flying = _taken_off({}, self._connection.execute(IN_FLIGHT).fetchall())
+                self._flying = _taken_off({}, in_flight(self._connection))
             else:
                 _taken_off(self._flying, self._rows(START, "WHERE seq > ? ORDER BY seq", self._followed))
                 landed = self._connection.execute(
@@ -322,11 +320,18 @@ class LedgerReader(Closing):
 
     def _rows(self, table: Table, rest: str, *values: int) -> list[Row]:
         with self.snapshot():
-            return self._connection.execute(f"{table.select()} {rest}", values).fetchall()
+            return rows_of(self._connection, table, rest, values).fetchall()
 
-    def _columns(self, columns: tuple[tuple[str, str, str], ...], source: str, since: int, limit: int = -1) -> Columns:
-        kinds = np.dtype([(name, kind) for name, _, kind in columns])
-        expressions = ", ".join(expression for _, expression, _ in columns)
+    def _columns(
+        self,
+        columns: tuple[tuple[str, str, str], ...],
+        source: str,
+        tables: Mapping[str, Table],
+        since: int,
+        limit: int = -1,
+    ) -> Columns:
+        kinds, version = np.dtype([(name, kind) for name, _, kind in columns]), version_of(self._connection)
+        expressions = ", ".join(known_columns(expression, version, tables) for _, expression, _ in columns)
         question = f"SELECT {expressions} FROM {source} WHERE o.seq > ? ORDER BY o.seq LIMIT ?"  # noqa: S608 (words of this page)
         with self.snapshot(), as_written(self.path):
             table = np.fromiter(self._connection.execute(question, (since, limit)), dtype=kinds)

@@ -8,14 +8,15 @@ from typing import TypeAlias
 
 from captime.ledger.chain import Row
 from captime.ledger.encoding import config_of, note_of, outcome_of, request_of, sample_of, targets_of
+from captime.ledger.queries import start_of
 from captime.ledger.rows import Added, Asked, Event, Observed, Started
 from captime.ledger.schema import ASK, CONFIG, LOOK, NOTE, OUTCOME, SAMPLE, START, Table
 from captime.ledger.walking import walk
 from captime.runs import RunRequest
 
 _Key: TypeAlias = tuple[int, int, int]
-# Which tables a call writes to; their rows carry the number of its first row in their last column but the hash.
-_CALLS = {SAMPLE.name, START.name, LOOK.name, OUTCOME.name, CONFIG.name}
+# Which tables a call writes to; their rows carry the number of its first row.
+_CALLS = {table.name for table in (SAMPLE, START, LOOK, OUTCOME, CONFIG)}
 
 
 def events(connection: sqlite3.Connection, path: Path) -> Iterator[Event]:
@@ -29,16 +30,16 @@ def events(connection: sqlite3.Connection, path: Path) -> Iterator[Event]:
         elif table in (OUTCOME, LOOK):
             yield _observed(rows, flying, connection)
         elif table is ASK:
-            yield Asked(row[0], row[1], targets_of(row))
+            yield Asked(row["seq"], row["slots"], targets_of(row))
         elif table is NOTE:
             yield note_of(row)
-        elif table is CONFIG and row[-2] != 1:
-            yield Added(row[0], tuple(config_of(each) for _, each in rows))
+        elif table is CONFIG and row["call"] != 1:
+            yield Added(row["seq"], tuple(config_of(each) for _, each in rows))
 
 
 def _call(entry: tuple[Table, Row]) -> int:
     table, row = entry
-    return int(row[-2] if table.name in _CALLS else row[0])
+    return int(row["call"] if table.name in _CALLS else row["seq"])
 
 
 def _started(rows: list[tuple[Table, Row]], flying: dict[_Key, RunRequest]) -> Started:
@@ -46,7 +47,7 @@ def _started(rows: list[tuple[Table, Row]], flying: dict[_Key, RunRequest]) -> S
     for request in requests:
         flying[request.config, request.instance, request.attempt] = request
     samples = tuple(sample_of(row) for table, row in rows if table is SAMPLE)
-    return Started(rows[0][1][0], requests, samples)
+    return Started(rows[0][1]["seq"], requests, samples)
 
 
 def _observed(
@@ -54,18 +55,16 @@ def _observed(
 ) -> Observed:
     outcomes, seen, landed = [], [], []
     for table, row in rows:
-        key: _Key = row[1:4]
+        key: _Key = (row["config"], row["position"], row["attempt"])
         request = flying.get(key)
         if request is None:
             # It has come back before: an orphan, which is rare.
-            request = request_of(
-                connection.execute(f"{START.select()} WHERE (config, position, attempt) = (?, ?, ?)", key).fetchone()
-            )
+            request = request_of(start_of(connection, key))
         if table is OUTCOME:
             outcomes.append(outcome_of(row, request))
             landed.append(key)
         else:
-            seen.append((request, row[4]))
+            seen.append((request, row["seconds"]))
     for key in landed:
         flying.pop(key, None)
-    return Observed(rows[0][1][0], tuple(outcomes), tuple(seen))
+    return Observed(rows[0][1]["seq"], tuple(outcomes), tuple(seen))

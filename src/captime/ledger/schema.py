@@ -6,49 +6,88 @@ because infinity prints differently everywhere. Whatever a stranger's program or
 BLOB. `call` is the number of the first row that was written by the same call.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, get_args
+
+from captime.certificate import Mode
+from captime.ledger.rows import Origin
+from captime.runs import Status
 
 APPLICATION_ID = 0x63617074
 """Bytes 68 to 71 of the file: "capt"."""
 VERSION = 1
-"""Version of these tables. A newer one is refused; an older one is brought up to date by `migrations`."""
+"""Version of these tables; a file has its own in SQLite's `user_version`. It grows with every column or table that is
+added, and with every new member of an enumeration that a column holds. (The constraints of an older file do not know
+that member: it needs new rules of deciding, too, so that such a file is not resumed.)
+
+A file keeps the version it was made with: it is read, checked and written with the columns of that version, which is
+also what its hashes cover, so nothing ever has to be migrated. A column that is added is NULL where nothing is known,
+and carries the version it came with (`since`). Only a file of a newer version than this is refused.
+"""
 
 _LARGEST = "1.7976931348623157e308"
 _SECONDS = f"REAL NOT NULL CHECK ({{0}} BETWEEN 0.0 AND {_LARGEST})"
 _COUNT = "INTEGER NOT NULL CHECK ({0} >= 0)"
 
 
-@dataclass(frozen=True, slots=True)
+def _one_of(values: Iterable[str]) -> str:
+    """Return the condition that a column holds one of these words."""
+    return "{0} IN (" + ", ".join(f"'{value}'" for value in values) + ")"
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        name: What it is called.
+        kind: Its SQL type and constraints, `{0}` standing for the name.
+        since: The version of the tables it came with; one that came later may be NULL.
+    """
+
+    name: str
+    kind: str
+    since: int = 1
+
+
+@dataclass(frozen=True)
 class Table:
     """A table.
 
     Attributes:
         name: What it is called.
-        columns: Its own columns with their SQL types, `{0}` standing for the column's name; sequence number and hash
-            are common to all tables.
+        columns: Its own columns; sequence number and hash are common to all tables.
         rules: Constraints over several columns.
         indices: Further SQL.
+        since: The version of the tables it came with.
     """
 
     name: str
-    columns: tuple[tuple[str, str], ...]
+    columns: tuple[Column, ...]
     rules: tuple[str, ...] = ()
     indices: tuple[str, ...] = ()
+    since: int = 1
 
-    @property
+    def at(self, version: int) -> "Table":
+        """Return the table as it is in a file of that version."""
+        known = tuple(column for column in self.columns if column.since <= version)
+        return self if len(known) == len(self.columns) else replace(self, columns=known)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of its own columns."""
-        return tuple(name for name, _ in self.columns)
+        return tuple(column.name for column in self.columns)
 
-    @property
+    @cached_property
     def blobs(self) -> tuple[int, ...]:
         """Which of its own columns hold bytes."""
-        return tuple(place for place, (_, kind) in enumerate(self.columns) if kind.startswith("BLOB"))
+        return tuple(place for place, column in enumerate(self.columns) if column.kind.startswith("BLOB"))
 
     def sql(self) -> str:
         """The statements that make it, with its triggers."""
         parts = ["seq INTEGER PRIMARY KEY CHECK (seq >= 1)"]
-        parts += [f"{name} {kind.format(name)}" for name, kind in self.columns]
+        parts += [f"{column.name} {column.kind.format(column.name)}" for column in self.columns]
         parts += ["hash BLOB NOT NULL CHECK (length(hash) = 32)", *self.rules]
         body = ",\n    ".join(parts)
         guards = "\n".join(
@@ -68,61 +107,60 @@ class Table:
         return f"SELECT {', '.join(('seq', *self.names, 'hash'))} FROM {self.name}"  # noqa: S608 (names from this page)
 
 
-_RUN = (("config", _COUNT), ("position", _COUNT), ("attempt", _COUNT))
-_AT = ("at_ns", "INTEGER NOT NULL")
-_CALL = ("call", "INTEGER NOT NULL CHECK ({0} BETWEEN 1 AND seq)")
-_STATUSES = "'completed', 'capped', 'failed', 'lost', 'abandoned'"
+_RUN = (Column("config", _COUNT), Column("position", _COUNT), Column("attempt", _COUNT))
+_AT = Column("at_ns", "INTEGER NOT NULL")
+_CALL = Column("call", "INTEGER NOT NULL CHECK ({0} BETWEEN 1 AND seq)")
 
 CAMPAIGN = Table(
     "campaign",
     (
-        ("id", "TEXT NOT NULL"),
-        ("captime_version", "TEXT NOT NULL"),
-        ("schema_version", "INTEGER NOT NULL"),
-        ("scenario", "TEXT NOT NULL"),
-        ("scenario_hash", "TEXT NOT NULL CHECK (length({0}) = 64)"),
+        Column("id", "TEXT NOT NULL"),
+        Column("captime_version", "TEXT NOT NULL"),
+        Column("schema_version", "INTEGER NOT NULL"),
+        Column("scenario", "TEXT NOT NULL"),
+        Column("scenario_hash", "TEXT NOT NULL CHECK (length({0}) = 64)"),
         _AT,
     ),
 )
 OWNER = Table(
     "owner",
     (
-        ("epoch", "INTEGER NOT NULL UNIQUE CHECK ({0} >= 1)"),
-        ("host", "BLOB NOT NULL"),
-        ("boot", "TEXT NOT NULL"),
-        ("pid", "INTEGER NOT NULL"),
-        ("process_start", "TEXT NOT NULL"),
+        Column("epoch", "INTEGER NOT NULL UNIQUE CHECK ({0} >= 1)"),
+        Column("host", "BLOB NOT NULL"),
+        Column("boot", "TEXT NOT NULL"),
+        Column("pid", "INTEGER NOT NULL"),
+        Column("process_start", "TEXT NOT NULL"),
         _AT,
     ),
 )
 CONFIG = Table(
     "config",
     (
-        ("config", "INTEGER NOT NULL UNIQUE CHECK ({0} >= 0)"),
-        ("name", "BLOB NOT NULL"),
-        ("settings", "TEXT NOT NULL"),
-        ("origin", "TEXT NOT NULL CHECK ({0} IN ('listed', 'default', 'favourite', 'random', 'model'))"),
+        Column("config", "INTEGER NOT NULL UNIQUE CHECK ({0} >= 0)"),
+        Column("name", "BLOB NOT NULL"),
+        Column("settings", "TEXT NOT NULL"),
+        Column("origin", f"TEXT NOT NULL CHECK ({_one_of(get_args(Origin))})"),
         _CALL,
     ),
 )
 SAMPLE = Table(
     "sample",
     (
-        ("position", "INTEGER NOT NULL UNIQUE CHECK ({0} >= 0)"),
-        ("instance", "BLOB NOT NULL"),
-        ("digest", "TEXT NOT NULL"),
-        ("seed", "INTEGER NOT NULL"),
+        Column("position", "INTEGER NOT NULL UNIQUE CHECK ({0} >= 0)"),
+        Column("instance", "BLOB NOT NULL"),
+        Column("digest", "TEXT NOT NULL"),
+        Column("seed", "INTEGER NOT NULL"),
         _CALL,
     ),
 )
 ASK = Table(
     "ask",
     (
-        ("slots", "INTEGER NOT NULL"),
-        ("configs", "BLOB NOT NULL"),
-        ("n", "BLOB NOT NULL"),
-        ("level", "BLOB NOT NULL"),
-        ("first", "BLOB"),
+        Column("slots", "INTEGER NOT NULL"),
+        Column("configs", "BLOB NOT NULL"),
+        Column("n", "BLOB NOT NULL"),
+        Column("level", "BLOB NOT NULL"),
+        Column("first", "BLOB"),
         _AT,
     ),
 )
@@ -130,8 +168,8 @@ START = Table(
     "start",
     (
         *_RUN,
-        ("captime", f"REAL CHECK ({{0}} IS NULL OR {{0}} BETWEEN 0.0 AND {_LARGEST})"),
-        ("epoch", "INTEGER NOT NULL"),
+        Column("captime", f"REAL CHECK ({{0}} IS NULL OR {{0}} BETWEEN 0.0 AND {_LARGEST})"),
+        Column("epoch", "INTEGER NOT NULL"),
         _AT,
         _CALL,
     ),
@@ -139,35 +177,35 @@ START = Table(
 )
 LOOK = Table(
     "look",
-    ((*_RUN, ("seconds", _SECONDS), _CALL)),
+    ((*_RUN, Column("seconds", _SECONDS), _CALL)),
     ("FOREIGN KEY (config, position, attempt) REFERENCES start (config, position, attempt)",),
 )
 OUTCOME = Table(
     "outcome",
     (
         *_RUN,
-        ("status", f"TEXT NOT NULL CHECK ({{0}} IN ({_STATUSES}))"),
-        ("runtime", _SECONDS),
-        ("cost", _SECONDS),
-        ("orphan", "INTEGER NOT NULL CHECK ({0} IN (0, 1))"),
-        ("verdict", "TEXT"),
-        ("detail", "BLOB NOT NULL"),
-        ("cpu_ns", "INTEGER"),
-        ("wall_ns", "INTEGER"),
-        ("exit_code", "INTEGER"),
-        ("signal", "INTEGER"),
-        ("peak_memory", "INTEGER"),
-        ("answer", "BLOB"),
-        ("reported", "REAL"),
-        ("queue_wait_ns", "INTEGER"),
-        ("switches", "INTEGER"),
-        ("leftovers", "INTEGER"),
-        ("output_bytes", "INTEGER"),
-        ("stdout_tail", "BLOB"),
-        ("stderr_tail", "BLOB"),
-        ("host", "BLOB"),
-        ("slot", "INTEGER"),
-        ("flags", "TEXT"),
+        Column("status", f"TEXT NOT NULL CHECK ({_one_of(status.value for status in Status)})"),
+        Column("runtime", _SECONDS),
+        Column("cost", _SECONDS),
+        Column("orphan", "INTEGER NOT NULL CHECK ({0} IN (0, 1))"),
+        Column("verdict", "TEXT"),
+        Column("detail", "BLOB NOT NULL"),
+        Column("cpu_ns", "INTEGER"),
+        Column("wall_ns", "INTEGER"),
+        Column("exit_code", "INTEGER"),
+        Column("signal", "INTEGER"),
+        Column("peak_memory", "INTEGER"),
+        Column("answer", "BLOB"),
+        Column("reported", "REAL"),
+        Column("queue_wait_ns", "INTEGER"),
+        Column("switches", "INTEGER"),
+        Column("leftovers", "INTEGER"),
+        Column("output_bytes", "INTEGER"),
+        Column("stdout_tail", "BLOB"),
+        Column("stderr_tail", "BLOB"),
+        Column("host", "BLOB"),
+        Column("slot", "INTEGER"),
+        Column("flags", "TEXT"),
         _AT,
         _CALL,
     ),
@@ -187,33 +225,38 @@ OUTCOME = Table(
 CERTIFICATE = Table(
     "certificate",
     (
-        ("config", _COUNT),
-        ("epsilon", "REAL NOT NULL CHECK ({0} BETWEEN 0.0 AND 1.0)"),
-        ("delta", "REAL NOT NULL CHECK ({0} BETWEEN 0.0 AND 1.0)"),
-        ("n_configs", "INTEGER NOT NULL CHECK ({0} >= 1)"),
-        ("utility_low", "REAL NOT NULL"),
-        ("utility_high", "REAL NOT NULL"),
-        ("gamma", "REAL"),
-        ("challenger", "INTEGER"),
-        ("mode", "TEXT NOT NULL CHECK ({0} IN ('selection', 'simultaneous', 'nothing'))"),
-        ("shares", "TEXT NOT NULL"),
-        ("rounds", _COUNT),
-        ("cpu_seconds", _SECONDS),
-        ("wall_seconds", _SECONDS),
-        ("candidates", _COUNT),
-        ("head", "BLOB NOT NULL CHECK (length({0}) = 32)"),
+        Column("config", _COUNT),
+        Column("epsilon", "REAL NOT NULL CHECK ({0} BETWEEN 0.0 AND 1.0)"),
+        Column("delta", "REAL NOT NULL CHECK ({0} BETWEEN 0.0 AND 1.0)"),
+        Column("n_configs", "INTEGER NOT NULL CHECK ({0} >= 1)"),
+        Column("utility_low", "REAL NOT NULL"),
+        Column("utility_high", "REAL NOT NULL"),
+        Column("gamma", "REAL"),
+        Column("challenger", "INTEGER"),
+        Column("mode", f"TEXT NOT NULL CHECK ({_one_of(get_args(Mode))})"),
+        Column("shares", "TEXT NOT NULL"),
+        Column("rounds", _COUNT),
+        Column("cpu_seconds", _SECONDS),
+        Column("wall_seconds", _SECONDS),
+        Column("candidates", _COUNT),
+        Column("head", "BLOB NOT NULL CHECK (length({0}) = 32)"),
         _AT,
     ),
 )
 NOTE = Table(
     "note",
-    (("kind", "TEXT NOT NULL"), ("facts", "TEXT NOT NULL"), _AT),
+    (Column("kind", "TEXT NOT NULL"), Column("facts", "TEXT NOT NULL"), _AT),
 )
 
 TABLES: tuple[Table, ...] = (CAMPAIGN, OWNER, CONFIG, SAMPLE, ASK, START, LOOK, OUTCOME, CERTIFICATE, NOTE)
 """All of them, in the order in which they refer to each other."""
 
 
-def create_all() -> str:
+def tables_at(version: int) -> tuple[Table, ...]:
+    """Return the tables of a file of that version, with the columns it has."""
+    return tuple(table.at(version) for table in TABLES if table.since <= version)
+
+
+def create_all(version: int) -> str:
     """The statements that make an empty ledger."""
-    return "\n".join(table.sql() for table in TABLES)
+    return "\n".join(table.sql() for table in tables_at(version))

@@ -15,7 +15,7 @@ from typing import Self
 
 from captime.certificate import Certificate
 from captime.errors import InvariantViolated
-from captime.ledger.chain import Row
+from captime.ledger.chain import Row, Values
 from captime.ledger.closing import Closing
 from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, reader, writer
 from captime.ledger.encoding import (
@@ -24,6 +24,7 @@ from captime.ledger.encoding import (
     config_of,
     config_values,
     look_values,
+    note_values,
     outcome_values,
     request_of,
     sample_of,
@@ -37,7 +38,7 @@ from captime.ledger.log_watch import LogWatch
 from captime.ledger.making import check_numbers, make_ledger
 from captime.ledger.ownership import Mark, WriteLock, check_owner
 from captime.ledger.places import check_place, check_writable
-from captime.ledger.queries import IN_FLIGHT, campaign_row
+from captime.ledger.queries import campaign_row, in_flight, rows_of
 from captime.ledger.replaying import events
 from captime.ledger.rows import ConfigRow, Event, SampleRow
 from captime.ledger.schema import ASK, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START
@@ -47,7 +48,7 @@ from captime.ledger.walking import check_end, is_log_missing, tail
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 
-_NEWEST = f"{START.select()} WHERE config = ? AND position = ? ORDER BY attempt DESC LIMIT 1"
+_NEWEST = "WHERE config = ? AND position = ? ORDER BY attempt DESC LIMIT 1"
 _CAME_BACK = "SELECT 1 FROM outcome WHERE config = ? AND position = ? AND attempt = ? AND orphan = 0"
 
 
@@ -66,9 +67,9 @@ class Ledger(Closing):
 
     def __init__(self, path: Path, pen: Pen, campaign: Row, configs: list[ConfigRow]) -> None:
         self.path = path
-        self.campaign_id: str = campaign[1]
-        self.scenario: dict[str, object] = json.loads(campaign[4])
-        self.scenario_hash: str = campaign[5]
+        self.campaign_id: str = campaign["id"]
+        self.scenario: dict[str, object] = json.loads(campaign["scenario"])
+        self.scenario_hash: str = campaign["scenario_hash"]
         self.configs = configs
         self.warnings: list[str] = []
         self._pen = pen
@@ -141,11 +142,11 @@ class Ledger(Closing):
         with told_in_our_words(path, "opening it"):
             connection = writer(path, network=network, patience=patience)
             try:
-                pen = Pen(path, connection, lock, campaign[1])
+                pen = Pen(path, connection, lock, campaign["id"])
                 last = last_owner(connection)
                 if last is not None and not _closed_since(pen, last[2]):
                     check_owner(path, last[1], lock.owner, take_over=take_over)
-                configs = [config_of(row) for row in connection.execute(f"{CONFIG.select()} ORDER BY config")]
+                configs = [config_of(row) for row in rows_of(connection, CONFIG, "ORDER BY config")]
                 _sign(pen, lock, 1 if last is None else last[0] + 1)
             except BaseException:
                 connection.close()
@@ -239,7 +240,7 @@ class Ledger(Closing):
 
     def noted(self, kind: str, **facts: object) -> None:
         """Something worth remembering; this rides in the next transaction."""
-        values = (kind, to_json(facts), time.time_ns())
+        values = note_values(kind, to_json(facts), time.time_ns())
         self._waiting.append(lambda transaction: transaction.add(NOTE, values))
 
     def flush(self) -> None:
@@ -292,7 +293,7 @@ class Ledger(Closing):
         """Attempts that were started and never came back, in order of starting; those given up since are left out."""
         self._pen.check_process()
         with told_in_our_words(self.path, "looking for what was under way"):
-            return [request_of(row) for row in self._pen.connection.execute(IN_FLIGHT)]
+            return [request_of(row) for row in in_flight(self._pen.connection)]
 
     def replay(self) -> Iterator[Event]:
         """What the ledger was told, in order, exactly as it was told; every row is checked on the way."""
@@ -327,17 +328,24 @@ def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:
     with closing(reader(path, patience)) as connection, told_in_our_words(path, "looking at it"):
         check_schema(connection, path)
         campaign = campaign_row(connection, path)
-        check_end(connection, path, campaign[1], log_missing=log_missing)
+        check_end(connection, path, campaign["id"], log_missing=log_missing)
         with as_written(path):
             sequence, head = tail(connection)
-    lock.mark(Mark(campaign[1], sequence, head.hex()), lasting=True)
+    lock.mark(Mark(campaign["id"], sequence, head.hex()), lasting=True)
     return campaign
 
 
 def _sign(pen: Pen, lock: WriteLock, epoch: int) -> None:
     """Write ourselves in as the owner, and have the file itself say that it is in use."""
     owner = lock.owner
-    values = (epoch, to_bytes(owner.host), owner.boot, owner.pid, owner.process_start, owner.since_ns)
+    values: Values = {
+        "epoch": epoch,
+        "host": to_bytes(owner.host),
+        "boot": owner.boot,
+        "pid": owner.pid,
+        "process_start": owner.process_start,
+        "at_ns": owner.since_ns,
+    }
     pen.write("signing it", [lambda transaction: transaction.add(OWNER, values)], "owner")
     pen.epoch = epoch
     pen.checkpoint("PASSIVE")
@@ -350,7 +358,7 @@ def _closed_since(pen: Pen, sequence: int) -> bool:
 
 def _register(transaction: Transaction, position: int, element: SampleRow | None, call: int) -> None:
     """Write down what is on a position when it is first run on; afterwards it has to stay the same."""
-    found = transaction.connection.execute(f"{SAMPLE.select()} WHERE position = ?", (position,)).fetchone()
+    found = rows_of(transaction.connection, SAMPLE, "WHERE position = ?", (position,)).fetchone()
     if found is None:
         if element is None or element.position != position:
             raise InvariantViolated(f"a run on position {position} was to be started, and nobody said what is on it")
@@ -361,7 +369,8 @@ def _register(transaction: Transaction, position: int, element: SampleRow | None
 
 def _is_orphan(transaction: Transaction, request: RunRequest) -> bool:
     """Whether this attempt is not the one that counts: a newer one was started, or it has come back before."""
-    row = transaction.connection.execute(_NEWEST, (request.config, request.instance)).fetchone()
+    run = (request.config, request.instance)
+    row = rows_of(transaction.connection, START, _NEWEST, run).fetchone()
     newest = None if row is None else request_of(row)
     if newest is None or newest.attempt < request.attempt:
         raise InvariantViolated(f"{request} came back, but was never written down as started")

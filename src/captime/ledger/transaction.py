@@ -3,15 +3,16 @@
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from captime.errors import InvariantViolated, LedgerInUse
-from captime.ledger.chain import Chain, Value
+from captime.ledger.chain import Chain, Row, Values
 from captime.ledger.crash_points import reached
 from captime.ledger.encoding import to_text
 from captime.ledger.ownership import Mark, Owner, WriteLock
+from captime.ledger.queries import rows_of, version_of
 from captime.ledger.schema import OWNER, Table
 from captime.ledger.trouble import told_in_our_words
 from captime.ledger.walking import tail
@@ -27,6 +28,7 @@ class Transaction:
     def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
         self.connection = connection
         self.chain = chain
+        self._version = version_of(connection)
 
     @property
     def next(self) -> int:
@@ -38,9 +40,10 @@ class Transaction:
         """The hash of the last row."""
         return self.chain.head
 
-    def add(self, table: Table, values: Iterable[Value]) -> None:
-        """Write a row."""
-        self.connection.execute(table.insert(), self.chain.link(table, values))
+    def add(self, table: Table, values: Values) -> None:
+        """Write a row, with the columns that this file has: what a newer captime would say besides is left out."""
+        here = table.at(self._version)
+        self.connection.execute(here.insert(), self.chain.link(here, (values.get(name) for name in here.names)))
 
 
 Step: TypeAlias = Callable[[Transaction], None]
@@ -140,8 +143,8 @@ class Pen:
 
 def last_owner(connection: sqlite3.Connection) -> tuple[int, Owner, int] | None:
     """Epoch, identity and row number of the newest owner; None if there never was one."""
-    row = connection.execute(f"{OWNER.select()} ORDER BY seq DESC LIMIT 1").fetchone()
+    row: Row | None = rows_of(connection, OWNER, "ORDER BY seq DESC LIMIT 1").fetchone()
     if row is None:
         return None
-    sequence, epoch, host, boot, pid, process_start, since_ns, _ = row
-    return epoch, Owner(to_text(host), boot, pid, process_start, since_ns), sequence
+    owner = Owner(to_text(row["host"]), row["boot"], row["pid"], row["process_start"], row["at_ns"])
+    return row["epoch"], owner, row["seq"]

@@ -3,17 +3,21 @@
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from captime.errors import LedgerDamaged
 from captime.ledger.chain import GENESIS, Chain, Row
 from captime.ledger.connection import has_log, left_open
 from captime.ledger.ownership import Mark, read_mark
-from captime.ledger.schema import TABLES, Table
+from captime.ledger.queries import rows_of, version_of
+from captime.ledger.schema import TABLES, Table, tables_at
 from captime.ledger.trouble import as_written
 
 
 def walk(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[Table, Row]]:
     """Every row with its table, from the first to the last; stops with `LedgerDamaged` at the first that is not right.
+
+    A row has the columns of the file's version, and those are what its hash covers.
 
     Args:
         connection: Inside a transaction, if somebody may be writing meanwhile.
@@ -21,27 +25,33 @@ def walk(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[Table, Ro
     """
     chain = Chain()
     try:
-        heads: dict[int, tuple[Table, Row, sqlite3.Cursor]] = {}
+        heads: _Heads = {}
+        version = version_of(connection)
+        here = {table.name: table for table in tables_at(version)}
         for table in TABLES:
-            _advance(heads, table, connection.execute(f"{table.select()} ORDER BY seq"))
+            if table.name in here:
+                _advance(heads, table, rows_of(connection, table, "ORDER BY seq"))
         while heads:
             found = heads.pop(chain.sequence + 1, None)
             if found is None:
                 raise _broken(path, chain.sequence + 1, f"is missing, although there is a row {min(heads)}")
             table, row, cursor = found
-            if not chain.follows(table, row):
-                raise _broken(path, row[0], f"of table {table.name} was changed: its hash does not fit")
+            if not chain.follows(here[table.name], row):
+                raise _broken(path, row["seq"], f"of table {table.name} was changed: its hash does not fit")
             yield table, row
             _advance(heads, table, cursor)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _broken(path, chain.sequence + 1, f"cannot be read ({error})") from error
 
 
-def _advance(heads: dict[int, tuple[Table, Row, sqlite3.Cursor]], table: Table, cursor: sqlite3.Cursor) -> None:
+_Heads: TypeAlias = dict[int, tuple[Table, Row, sqlite3.Cursor]]
+
+
+def _advance(heads: _Heads, table: Table, cursor: sqlite3.Cursor) -> None:
     row = next(cursor, None)
     if row is not None:
         # Two rows with one number: the one that is not in its place will be missed or will not fit.
-        heads[row[0]] = (table, row, cursor)
+        heads[row["seq"]] = (table, row, cursor)
 
 
 def _broken(path: Path, sequence: int, what: str) -> LedgerDamaged:
@@ -52,14 +62,15 @@ def _broken(path: Path, sequence: int, what: str) -> LedgerDamaged:
 
 def tail(connection: sqlite3.Connection) -> tuple[int, bytes]:
     """Number and hash of the last row; 0 and zeros if there is none. Looks at ends only."""
-    ends = [connection.execute(f"SELECT max(seq) FROM {table.name}").fetchone()[0] for table in TABLES]  # noqa: S608 (names of ours)
+    tables = tables_at(version_of(connection))
+    ends = [connection.execute(f"SELECT max(seq) FROM {table.name}").fetchone()[0] for table in tables]  # noqa: S608 (names of ours)
     last = max((end for end in ends if end is not None), default=0)
     return last, hash_of(connection, last) or GENESIS
 
 
 def hash_of(connection: sqlite3.Connection, sequence: int) -> bytes | None:
     """The hash written beside a row, whatever table it is in; None if there is no such row."""
-    for table in TABLES:
+    for table in tables_at(version_of(connection)):
         row = connection.execute(f"SELECT hash FROM {table.name} WHERE seq = ?", (sequence,)).fetchone()  # noqa: S608 (names of ours)
         if row is not None:
             return bytes(row[0])
