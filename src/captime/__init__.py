@@ -11,7 +11,7 @@ try:
     from captime.campaign.ask_tell import AskTell
     from captime.certificate import Certificate
     from captime.errors import CaptimeError
-    from captime.library import configure
+    from captime.library import configure, validate
     from captime.procedures import PROCEDURES, Problem, Procedure
     from captime.simulation import Simulation, simulate
     from captime.sources import RuntimeTable, read_table
@@ -44,4 +44,5 @@ __all__ = [
     "read_table",
     "simulate",
     "survival",
+    "validate",
 ]

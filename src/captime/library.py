@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,14 +14,19 @@ import numpy as np
 
 from captime.campaign.earlier import learn_from as lessons_of
 from captime.campaign.executors import executor_of
-from captime.campaign.from_parts import manner_of, question_of
+from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.held_out import on_files, on_generated, on_values, only
 from captime.campaign.identity import as_begun
+from captime.campaign.measuring import measure, measured_runs
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
+from captime.campaign.validating import Validation, refuse_if_silent, usual_captime
+from captime.campaign.validating import validate as compare
 from captime.errors import ScenarioError
+from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.hints import did_you_mean
 from captime.report.campaign_view import campaign_view
-from captime.scenario import scenario_of
+from captime.scenario import Scenario, scenario_of
 from captime.scenario.complaints import shown
 from captime.scenario.models import Instances as InstanceFields
 from captime.scenario.models import Target as TargetFields
@@ -28,6 +34,7 @@ from captime.scenario.models import Wishes
 from captime.spaces import Space, section_of
 from captime.spaces.formats.toml import scenario_section
 from captime.utilities import Utility
+from captime.utilities.durations import parse_duration
 
 Target = Callable[..., Any] | Sequence[str] | Mapping[str, Any]
 Configurations = Mapping[str, Mapping[str, Any]] | Sequence[Mapping[str, Any]]
@@ -154,7 +161,98 @@ def configure(
     if result.trouble is not None:
         # The certificate is worth having all the same, so it is returned.
         warn(str(result.trouble), RuntimeWarning, stacklevel=2)
-    return result
+    return replace(result, scenario=asked)
+
+
+def validate(
+    result: CampaignResult,
+    instances: Instances | int,
+    *,
+    configs: Sequence[str] | None = None,
+    captime: float | str | None = None,
+    delta: float = 0.1,
+    ledger: str | PathLike[str] | None = None,
+    jobs: int | None = None,
+    progress: bool = True,
+    interrupted: Callable[[], bool] = _never,
+) -> Validation:
+    """Run chosen configurations on held-out instances, as `captime validate` does for a scenario.
+
+    Args:
+        result: What `configure` has returned.
+        instances: A pattern of file names; a list of files, or of values like those that `configure` was given; where
+            instances are generated, how many further ones to make.
+        configs: Names of the configurations to run; the recommended one and the default (the configuration called
+            `default`, or else the first one) if it is left out. The first is compared with all others.
+        captime: For every run, in seconds or as `10s`; where an answer is worth 0.01 if it is left out.
+        delta: Allowed probability that any of the intervals is wrong.
+        ledger: Where these runs are recorded, and from which the same call goes on later.
+        jobs: How many runs go on at once; as in `configure` by default.
+        progress: Show it.
+        interrupted: Asked between runs; True stops.
+
+    Returns:
+        What every configuration is worth there, and by how much the first beats each of the others, with intervals.
+    """
+    if result.scenario is None:
+        raise ScenarioError("validate: this result is not of captime.configure; use `captime validate` on its ledger")
+    listed = result.question.configs
+    wanted = [result.config_name, _default_of(listed)] if configs is None else list(configs)
+    rows = [_row_of(name, listed) for name in dict.fromkeys(wanted)]
+    tested = only(_held_out(result, instances), rows)
+    count = instances if isinstance(instances, int) else None
+    parts = tested.build()
+    question = replace(question_of(parts), proposer=None)
+    seconds = usual_captime(question) if captime is None else parse_duration(str(captime), "captime")
+    path = Path(mkdtemp(prefix="captime-")) / "validation.ledger" if ledger is None else Path(ledger)
+    with campaign_view(
+        question.names, 0.0, "captime.validate", quiet=not progress, ledger=path, n_runs=len(rows) * (count or 0)
+    ) as view:
+        measure(
+            question,
+            path,
+            captime=seconds,
+            instances=count,
+            manner=with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe),
+            observer=view,
+            interrupted=interrupted,
+        )
+    table, unfinished = measured_runs(path, "held-out", seconds)
+    refuse_if_silent(table, question)
+    return compare(table, question.utility, delta, unfinished)
+
+
+def _held_out(result: CampaignResult, instances: Instances | int) -> Scenario:
+    """Return the scenario of a campaign on other instances."""
+    scenario, where = result.scenario, "validate: instances"
+    assert scenario is not None  # noqa: S101 (the caller has looked)
+    if isinstance(instances, int):
+        with LedgerReader(result.record) as reader:
+            used = 1 + max((sample.position for sample in reader.sample_rows()), default=-1)
+        return on_generated(scenario, used, where)
+    if isinstance(instances, str | PathLike):
+        return on_files(scenario, fspath(instances), where)
+    if not _is_list(instances):
+        raise _wrong("instances", instances, "file names, values, or how many to make", "validate")
+    listed = list(instances)
+    if scenario.values is not None or scenario.wishes.instances.values is not None:
+        return on_values(scenario, listed, where)
+    return on_files(scenario, [_escaped(fspath(each)) for each in listed], where)
+
+
+def _row_of(name: str, listed: Sequence[ConfigRow]) -> ConfigRow:
+    found = next((row for row in listed if row.name == name), None)
+    if found is None:
+        known = [row.name for row in listed]
+        raise ScenarioError(
+            f"validate: configs names {name!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known[:8])}"
+        )
+    return found
+
+
+def _default_of(listed: Sequence[ConfigRow]) -> str:
+    """Return the name of the configuration called default, or else of the first."""
+    return next((row.name for row in listed if row.name == "default"), listed[0].name)
 
 
 def _check_kinds(
@@ -223,8 +321,8 @@ def _instances(instances: object, sampling: str, *, to_a_function: bool) -> tupl
     return None, {"files": [_escaped(fspath(each)) for each in listed], "sampling": sampling}
 
 
-def _wrong(name: str, found: object, expected: str) -> ScenarioError:
-    return ScenarioError(f"configure: {name} is {shown(found)} ({type(found).__name__}); expected {expected}")
+def _wrong(name: str, found: object, expected: str, function: str = "configure") -> ScenarioError:
+    return ScenarioError(f"{function}: {name} is {shown(found)} ({type(found).__name__}); expected {expected}")
 
 
 def _is_list(value: object) -> TypeGuard[Iterable[Any]]:

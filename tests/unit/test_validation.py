@@ -5,17 +5,20 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from captime.campaign.acquaintance import met_before
+import captime
+from captime import configure
+from captime.campaign.held_out import met_before
 from captime.campaign.validating import Validation, Worth, score_ends, validate
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.cli.validate import _row_of
-from captime.errors import ScenarioError
+from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.ledger.rows import SampleRow
 from captime.report.validated import Validated, print_validated, validated_json
@@ -308,3 +311,137 @@ def test_the_json_fields_are_the_documented_ones() -> None:
     table = page.partition("\n## `captime validate`\n")[2].partition("| field of `--json` |")[2].partition("\n\n")[0]
     told = validated_json(told_of((0.1, 0.1), asked=(("a", "a"), ("b", "b")), leader="b"))
     assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == list(told)
+
+
+VALUES = """
+utility = "log-laplace(0.5, 1)"
+[target]
+function = "{module}:solve"
+[configurations]
+quick = {{ steps = 10 }}
+slow = {{ steps = 20000 }}
+[instances]
+values = [50, 51, 52, 53, 54, 55]
+sampling = "replace"
+[stop]
+epsilon = 0.6
+"""
+GENERATED = """
+utility = "log-laplace(0.5, 1)"
+seed = 7
+[target]
+command = ["grep", "-c", "{letter}", "{instance}"]
+exit_codes = [0, 1]
+[configurations]
+first = { letter = "1" }
+second = { letter = "2" }
+[instances]
+generator = ["echo", "{k}", "{seed}"]
+[stop]
+epsilon = 0.6
+"""
+
+
+def ran(folder: Path, scenario: str) -> Path:
+    """The ledger of a short campaign."""
+    (folder / "scenario.toml").write_text(scenario, encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(folder / "scenario.toml"), "--quiet", "--jobs", "1"])
+    assert done.exit_code == 0, done.output
+    return folder / "scenario.ledger"
+
+
+def told_by(ledger: Path, *words: str) -> dict[str, Any]:
+    """What the command prints as JSON."""
+    done = CliRunner().invoke(app, ["validate", str(ledger), *words, "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_values_and_functions_are_validated_and_files_in_their_place_refused(tmp_path: Path) -> None:
+    """A name of a file was taken for a value, every run failed, and all were worth 0.0000 with exit code 0."""
+    module = f"module_{abs(hash(str(tmp_path)))}"
+    (tmp_path / f"{module}.py").write_text(
+        "def solve(settings, instance, seed):\n    return sum(range(instance * settings['steps'])) >= 0\n",
+        encoding="utf-8",
+    )
+    ledger = ran(tmp_path, VALUES.format(module=module))
+    told = told_by(ledger, "--values", "[60, 61, 62]")
+    assert (told["n_instances"], told["n_met"]) == (3, 0)
+    assert told["worth"]["quick"]["seen_low"] > 0.5
+    (tmp_path / "more.json").write_text("[63, 64, 50]", encoding="utf-8")
+    # No configuration is called default: the first of the list stands for it.
+    told = told_by(ledger, "--values", str(tmp_path / "more.json"), "--configs", "slow,default")
+    assert (list(told["worth"]), told["n_instances"]) == (["slow", "quick"], 3)
+    assert told["n_met"] == 1
+    for words, sentence in (
+        (["--instances", str(tmp_path / "*.toml")], "instances of this campaign are values, such as 5"),
+        (["--values", "60, 61"], "neither a file nor JSON"),
+        (["--values", "{}"], "expected a list with at least one value"),
+        (["--generate", "3"], "but the campaign has none"),
+        ([], "expected one of --instances"),
+        (["--values", "[1]", "--generate", "3"], "--values and --generate say"),
+    ):
+        refused = CliRunner().invoke(app, ["validate", str(ledger), *words])
+        assert sentence in str(refused.exception), words
+    # Values of the right form that no run answers on: the numbers are printed, and it is no success.
+    silent = CliRunner().invoke(app, ["validate", str(ledger), "--values", '["a", "b"]'])
+    assert isinstance(silent.exception, TargetProgramError)
+    assert "none of the 2 runs has answered (0 were cut or given up, 2 failed)" in str(silent.exception)
+    assert "The call was: " in str(silent.exception)
+
+
+def test_further_instances_of_a_generator_are_held_out_whatever_it_listens_to(tmp_path: Path) -> None:
+    """Their numbers follow those the campaign has met, and their seeds are drawn with another key."""
+    ledger = ran(tmp_path, GENERATED)
+    told = told_by(ledger, "--generate", "5", "--configs", "first,second")
+    assert (told["n_instances"], told["n_met"], told["stopped"]) == (5, 0, "instances")
+    assert n_outcomes(Path(told["ledger"])) == 10
+    assert told_by(ledger, "--generate", "5", "--configs", "first,second")["ledger"] == told["ledger"]
+    made = [path.read_text("ascii").split() for path in tmp_path.glob("scenario.instances/*/*")]
+    with LedgerReader(ledger) as reader:
+        used = len(reader.sample_rows())
+    assert len(made) == used + 5
+    assert len({number for number, _ in made}) == len({seed for _, seed in made}) == len(made)
+
+
+def test_the_default_is_the_one_of_that_name_or_else_the_first() -> None:
+    """So that the command of the README works for every list."""
+    rows = [ConfigRow(0, "a"), ConfigRow(1, "b"), ConfigRow(2, "default")]
+    assert _row_of("default", rows, 1).name == "default"
+    assert _row_of("default", rows[:2], 1).name == "a"
+
+
+def test_which_configuration_stands_for_the_default_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Because none was asked for by name."""
+    print_validated(told_of((0.0, 0.0), asked=(("leader", "b"), ("default", "a")), leader="b"))
+    assert "No configuration is called default; a, the first of the list, stands for it." in capsys.readouterr().out
+
+
+def work(settings: dict[str, int], instance: int, seed: int) -> bool:
+    """Takes time by its steps."""
+    return sum(range(instance * settings["steps"])) + seed >= 0
+
+
+def test_a_function_given_as_an_object_is_validated_from_python(tmp_path: Path) -> None:
+    """There is no scenario file to name; the result knows what it was asked."""
+    result = configure(
+        work,
+        range(50, 56),
+        {"quick": {"steps": 10}, "slow": {"steps": 20_000}},
+        utility="log-laplace(0.5, 1)",
+        epsilon=0.6,
+        sampling="replace",
+        ledger=tmp_path / "c.ledger",
+        jobs=1,
+        progress=False,
+    )
+    found = captime.validate(result, [60, 61, 62], configs=["quick", "slow"], progress=False, jobs=1)
+    assert (found.n_instances, list(found.worth), list(found.better)) == (3, ["quick", "slow"], ["slow"])
+    assert found.worth["quick"].seen_low > 0.5
+    with pytest.raises(ScenarioError, match="validate: instances names files, but the instances"):
+        captime.validate(result, "*.cnf")
+    with pytest.raises(ScenarioError, match="did you mean 'quick'"):
+        captime.validate(result, [1], configs=["quik"])
+    with pytest.raises(ScenarioError, match="but the campaign has none"):
+        captime.validate(result, 5)

@@ -16,6 +16,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.file_watch import Rescued
 from captime.ledger.reading import STATUSES, VERDICTS
 from captime.live import LiveOutcome
+from captime.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class CampaignResult:
             could not be used any longer; None if all is well. The certificate is valid all the same: it rests on runs
             that were written down before.
         rescued: The copy of the ledger that was saved when its own file was lost.
+        scenario: What was asked for, with the function itself; None unless `captime.configure` was called.
     """
 
     question: Question
@@ -59,6 +61,7 @@ class CampaignResult:
     warnings: tuple[str, ...] = ()
     trouble: CaptimeError | None = None
     rescued: Rescued | None = None
+    scenario: Scenario | None = field(default=None, repr=False, compare=False)
 
     @property
     def record(self) -> Path:

@@ -13,8 +13,12 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.bounds import Mixture
 from captime.budget import check_delta
+from captime.campaign.question import Question
+from captime.errors import TargetProgramError
 from captime.sources import RuntimeTable
 from captime.utilities import Utility
+
+_WORTH_LITTLE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,25 @@ def validate(table: RuntimeTable, utility: Utility, delta: float, unfinished: Fl
         for row, name in enumerate(others, start=1)
     }
     return Validation(low.shape[1], delta, worth, better)
+
+
+def usual_captime(question: Question) -> float:
+    """Return where an answer is worth next to nothing; a longer captime tells nothing about a mean."""
+    return min(question.ceiling, float(question.utility.inverse(np.array(_WORTH_LITTLE))))
+
+
+def refuse_if_silent(table: RuntimeTable, question: Question) -> None:
+    """Refuse to call it a success if no run has answered: most likely these are no instances of that kind."""
+    if (table.seconds < table.limit).any():
+        return
+    cut = int(np.count_nonzero(np.isfinite(table.seconds)))
+    element = question.stream.at(0)
+    raise TargetProgramError(
+        f"none of the {table.seconds.size:,} runs has answered ({cut:,} were cut or given up, "
+        f"{table.seconds.size - cut:,} failed), so nothing is known about the configurations here. Are these "
+        "instances of the kind that the campaign was run on? "
+        f"{question.program.how_started(0, element.instance, element.seed)}"
+    )
 
 
 def score_ends(

@@ -6,36 +6,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape, glob
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from captime.campaign import Question, measure
-from captime.campaign.acquaintance import met_before
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.held_out import met_before, on_files, on_generated, on_values, only
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measuring import measured_runs, survey_of
-from captime.campaign.roster import configuration_of
-from captime.campaign.validating import validate
+from captime.campaign.validating import refuse_if_silent, usual_captime, validate
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.recorded import say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
+from captime.ledger.rows import SampleRow
 from captime.programs.hints import did_you_mean
 from captime.report.campaign_view import campaign_view
 from captime.report.validated import Validated, print_validated, validated_json
 from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
-from captime.scenario.complaints import Place
+from captime.scenario.complaints import shown
 from captime.scenario.identity import plain, scenario_hash
-from captime.scenario.models import Instances
 from captime.streams import FiniteStream
 from captime.utilities.durations import parse_duration
 
-# Where an answer is worth so little, a longer captime tells next to nothing about a mean.
-_WORTH_LITTLE = 0.01
 _NAMES_SHOWN = 8
 _LONGEST_FOLDER = 40
 
@@ -43,9 +39,24 @@ _LONGEST_FOLDER = 40
 def validate_command(
     ledger: Annotated[Path, typer.Argument(help="The ledger of a campaign.")],
     *,
-    instances: Annotated[str, typer.Option(help="A pattern of file names: instances that chose nobody.")],
+    instances: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Files that were not used during configuration.")
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Where instances are values: a JSON list, or a file that holds one."),
+    ] = None,
+    generate: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Where instances are generated: how many further ones to make."),
+    ] = None,
     configs: Annotated[
-        str, typer.Option(metavar="NAME,NAME,…", help="Whom to run; leader is the recommended one.")
+        str,
+        typer.Option(
+            metavar="NAME,NAME,…",
+            help="Configurations to run: leader is the recommended one, default the one of that name or else the "
+            "first of the list.",
+        ),
     ] = "leader,default",
     scenario: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The scenario; the one that the ledger names by default.")
@@ -67,7 +78,7 @@ def validate_command(
     """Run chosen configurations on held-out instances: utilities, improvement, and what was only luck.
 
     The same command goes on later, and runs nothing twice. Exit code 0: all runs are made. 3: stopped early; what is
-    printed is about instances on which nothing is missing.
+    printed is about instances on which nothing is missing. 7: no run has answered.
     """
     with LedgerReader(ledger) as reader:
         say_missing(reader.missing)
@@ -78,15 +89,16 @@ def validate_command(
         path = scenario or scenario_of(reader, needed=True)
     asked_for = [(name, _row_of(name, known, held.config)) for name in _names(configs)]
     chosen_on = with_recorded_seed(load_scenario(path), ledger)
-    tested = _on_others(chosen_on, [row for _, row in asked_for], instances)
+    source = _source(chosen_on, samples, instances, values, generate)
+    tested = only(source, (row for _, row in asked_for))
     others = tested.stream  # first of all, while complaints about it name nothing but the option
     parts = tested.build()
     question = replace(question_of(parts), proposer=None)
-    seconds = _captime(question, captime)
+    seconds = usual_captime(question) if captime is None else parse_duration(captime, "--captime")
     met = met_before(samples, chosen_on, others) if isinstance(others, FiniteStream) else []
-    n_instances = others.length or 0
+    n_instances = generate or others.length or 0
     _warn(met, n_instances)
-    out = own or _own_ledger(ledger, survey_of(question, seconds), instances)
+    out = own or _own_ledger(ledger, survey_of(question, seconds, generate), instances)
     with (
         asking_to_stop() as asked,
         campaign_view(
@@ -102,6 +114,7 @@ def validate_command(
             question,
             out,
             captime=seconds,
+            instances=generate,
             manner=with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe),
             observer=view,
             interrupted=asked,
@@ -127,6 +140,7 @@ def validate_command(
         print_validated(told)
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
+    refuse_if_silent(table, question)
     raise typer.Exit(0 if stopped == COMPLETE else 3)
 
 
@@ -143,6 +157,8 @@ def _row_of(name: str, configs: Sequence[ConfigRow], leader: int) -> ConfigRow:
     for row in configs:
         if row.name == name:
             return row
+    if name == "default":
+        return configs[0]
     near = did_you_mean(name, [row.name for row in configs])
     shown = ", ".join(printable(row.name) for row in configs[:_NAMES_SHOWN])
     more = f" and {len(configs) - _NAMES_SHOWN:,} more" if len(configs) > _NAMES_SHOWN else ""
@@ -151,31 +167,38 @@ def _row_of(name: str, configs: Sequence[ConfigRow], leader: int) -> ConfigRow:
     )
 
 
-def _on_others(scenario: Scenario, rows: Sequence[ConfigRow], instances: str) -> Scenario:
-    """The same program with these configurations only, on other instances, each once.
+def _source(
+    campaign: Scenario, samples: Sequence[SampleRow], instances: str | None, values: str | None, generate: int | None
+) -> Scenario:
+    """The scenario on the instances that were asked for, in one of the three ways."""
+    given = {"--instances": instances, "--values": values, "--generate": generate}
+    named = [option for option, value in given.items() if value is not None]
+    if len(named) != 1:
+        found = f"{' and '.join(named)} say" if named else "nothing says"
+        raise ScenarioError(
+            f"{found} which instances are held out; expected one of --instances 'test/*.cnf' (files), "
+            "--values '[70, 71]' (values) and --generate 100 (further instances of the scenario's generator)"
+        )
+    if instances is not None:
+        return on_files(campaign, _pattern(instances), "--instances")
+    if values is not None:
+        return on_values(campaign, _listed(values), "--values")
+    return on_generated(campaign, 1 + max((sample.position for sample in samples), default=-1), "--generate")
 
-    Their order is drawn: whoever stops early has still seen a random part of them.
-    """
-    distinct = {row.index: row for row in rows}.values()
-    duplicates = {"allow_duplicates": True} if scenario.wishes.instances.allow_duplicates else {}
-    where = Instances.model_validate({"files": _pattern(instances), "sampling": "shuffle", **duplicates})
-    return replace(
-        scenario,
-        wishes=scenario.wishes.model_copy(update={"instances": where}),
-        candidates=tuple(configuration_of(row) for row in distinct),
-        place=_AsTyped(scenario.place),
-    )
 
-
-class _AsTyped(Place):
-    """Complaints about instances name the option: in the scenario stand others."""
-
-    def __init__(self, place: Place) -> None:
-        super().__init__(place.name)
-        self._place = place
-
-    def __call__(self, *field: str | int) -> str:
-        return "--instances" if field[:1] == ("instances",) else self._place(*field)
+def _listed(typed: str) -> list[Any]:
+    """The values of a JSON list, or of a file that holds one."""
+    try:
+        text = Path(typed).read_text(encoding="utf-8") if Path(typed).is_file() else typed
+        found = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise ScenarioError(
+            f"--values is {shown(typed)}, which is neither a file nor JSON ({error}); expected a list such as "
+            "'[70, 71]' or '[\"a\", \"b\"]', in quotes"
+        ) from None
+    if not isinstance(found, list) or not found:
+        raise ScenarioError(f"--values is {shown(found)}; expected a list with at least one value, such as '[70, 71]'")
+    return found
 
 
 def _pattern(typed: str) -> str:
@@ -192,12 +215,6 @@ def _pattern(typed: str) -> str:
     )
 
 
-def _captime(question: Question, text: str | None) -> float:
-    if text is not None:
-        return parse_duration(text, "--captime")
-    return min(question.ceiling, float(question.utility.inverse(np.array(_WORTH_LITTLE))))
-
-
 def _warn(met: Sequence[str], n_instances: int) -> None:
     if met:
         typer.echo(
@@ -208,10 +225,10 @@ def _warn(met: Sequence[str], n_instances: int) -> None:
         )
 
 
-def _own_ledger(ledger: Path, asked: Question, instances: str) -> Path:
+def _own_ledger(ledger: Path, asked: Question, instances: str | None) -> Path:
     """Beside the campaign's: named after the folder of the instances, and by all that makes it the same question."""
-    typed = Path(instances)
-    folder = (typed if typed.is_dir() else typed.parent).resolve().name
+    typed = Path(instances or "")
+    folder = (typed if typed.is_dir() else typed.parent).resolve().name if instances is not None else ""
     word = re.sub(r"[^A-Za-z0-9_]+", "-", folder).strip("-")[:_LONGEST_FOLDER]
     number = scenario_hash(plain(asked.identity))[:8]
     return ledger.with_suffix("." + "-".join(part for part in ("validation", word, number) if part) + ".ledger")

@@ -87,7 +87,7 @@ def print_validated(told: Validated) -> None:
     for name, worth in told.found.worth.items():
         shown.add_row(printable(name), _seen(worth), f"{rounded_down(worth.low)} to {rounded_up(worth.high)}")
     console.print(shown)
-    for sentence in (*_same(told), *_comparisons(told), *_gap(told)):
+    for sentence in (*_stand_in(told), *_same(told), *_comparisons(told), *_gap(told)):
         console.print(sentence, soft_wrap=True)
     console.print(f"The runs are in {printable(str(told.ledger))}; the same command finds them there.", soft_wrap=True)
 
@@ -100,6 +100,15 @@ def _where(told: Validated) -> str:
         f"On {n:,} instances. The campaign had met {told.n_met:,} of those named: whoever it chose may owe that to "
         f"them, and the intervals, which would hold with probability {sure} on others, do not allow for it."
     )
+
+
+def _stand_in(told: Validated) -> list[str]:
+    """Return which configuration was taken for the default, if none has that name."""
+    return [
+        f"No configuration is called default; {printable(name)}, the first of the list, stands for it."
+        for wanted, name in told.asked
+        if wanted == "default" != name
+    ]
 
 
 def _same(told: Validated) -> list[str]:

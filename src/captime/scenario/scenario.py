@@ -278,8 +278,6 @@ class Scenario:
         """The parts of a campaign; wrong wishes are refused here at the latest."""
         wishes, target = self.wishes, self.wishes.target
         self._check_procedure()
-        if isinstance(self.stream, GeneratedStream):
-            self.stream.folder.mkdir(parents=True, exist_ok=True)
         self._check_newcomers()
         rows = tuple(row_of(index, each) for index, each in enumerate(self._listed))
         return Parts(

@@ -3,6 +3,7 @@
 Both are programs like any other: capped by the wall clock, and nothing of them survives.
 """
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from captime.supervision.messages import Launch, Preparation, Report
+
+# A full disk is the machine's trouble, and may pass.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 Runner = Callable[[Launch, int | None], Report]
 """Runs a launch, with its stdout in the file of that descriptor if there is one."""
@@ -26,7 +30,14 @@ def prepare(launch: Launch, run: Runner) -> Report | None:
     words = tuple(word.replace("{part}", str(part)) for word in preparation.argv)
     errand = replace(_errand(launch, words, preparation.timeout), disk_limit=None)
     try:
+        # Not before an instance is made: a scenario that is only looked at, or refused, leaves no folder behind.
         output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as trouble:
+        if trouble.errno in _FULL:
+            raise
+        problem = f"the folder of generated instances, {str(output.parent)!r}, cannot be made: {trouble.strerror}"
+        return Report(launch.number, "not-started", problem=problem)
+    try:
         if preparation.to_stdout:
             with part.open("wb") as file:
                 report = run(errand, file.fileno())
