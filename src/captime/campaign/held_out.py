@@ -56,7 +56,7 @@ def on_generated(campaign: Scenario, used: int, where: str) -> Scenario:
             f"{where} asks for further instances of a generator, but the campaign has none; name files with "
             "--instances, or values with --values"
         )
-    key = int.from_bytes(hashlib.sha256(f"held-out {campaign.wishes.seed}".encode()).digest()[:7], "big")
+    key = int.from_bytes(hashlib.sha256(f"held-out {campaign.seed}".encode()).digest()[:7], "big")
     further = instances.model_copy(update={"first": instances.first + used, "answers": None})
     return replace(campaign, wishes=campaign.wishes.model_copy(update={"instances": further, "seed": key}))
 
@@ -64,7 +64,8 @@ def on_generated(campaign: Scenario, used: int, where: str) -> Scenario:
 def only(campaign: Scenario, rows: Iterable[ConfigRow]) -> Scenario:
     """Return the scenario with these configurations alone, each once."""
     distinct = {row.index: row for row in rows}.values()
-    return replace(campaign, candidates=tuple(configuration_of(row) for row in distinct))
+    candidates = tuple(configuration_of(row) for row in distinct)
+    return replace(campaign, candidates=candidates, known=(), begun_with=None)
 
 
 def _with(campaign: Scenario, section: Mapping[str, Any], where: str) -> Scenario:
