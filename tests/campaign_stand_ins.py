@@ -19,10 +19,12 @@ from captime.sources import RuntimeTable
 from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
 from captime.streams.protocol import Element, Instance
+from captime.streams.seeds import TARGET, Seeds
 from captime.supervision.messages import Launch, Report
 from captime.utilities import parse_utility
 
 UTILITY = parse_utility("uniform(60)")
+_SEEDS = Seeds(TARGET, 0)
 
 
 class Recorded:
@@ -64,8 +66,8 @@ class Numbered:
         self.length = self.n_instances = length
 
     def at(self, position: int) -> Element:
-        """A name and a seed."""
-        return Element(position, Instance(f"instance-{position}"), 1000 + position)
+        """A name, and the seed that a campaign with seed 0 gives."""
+        return Element(position, Instance(f"instance-{position}"), _SEEDS.at(position))
 
     def describe(self) -> dict[str, object]:
         """How many."""

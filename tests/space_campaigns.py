@@ -13,17 +13,22 @@ TABLE = small_table(8)
 WIDE = small_table(90, 3000)
 
 
+def instances_of(count: int) -> dict[str, object]:
+    """What a scenario says about the instances of `Numbered`."""
+    return {"sampling": "given", "seed": 0, "list": [[f"instance-{position}", ""] for position in range(count)]}
+
+
 def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object) -> Question:
     """Which of the first n rows is best, asked of a campaign that was begun with fewer?"""
     base = question_on(TABLE, **more)  # type: ignore[arg-type] # whatever a test wants to say
     rows = [replace(base.configs[index], settings={"settings": {}}) for index in order or range(n)]
-    described = [{"name": row.name} for row in rows]
+    described = [{"name": row.name, "settings": {}} for row in rows]
     identity = {
         **base.identity,
         "procedure": base.procedure,
         "options": dict(base.options),
         "configurations": {"list": described},
-        "instances": {"sampling": "given", "list": []},
+        "instances": instances_of(TABLE.n_instances),
     }
     return replace(base, configs=rows[:begun], newcomers=tuple(rows[begun:]), identity=identity)
 
@@ -31,7 +36,14 @@ def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object)
 def go(question: Question, path: Path, order: str, **more: object) -> CampaignResult:
     """On with it, or begin."""
     manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
-    return run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2), **more)  # type: ignore[arg-type]
+    ordered = _in_order(question, manner)
+    return run_campaign(ordered, path, manner, make_executor=virtual_slots(TABLE, 2), **more)  # type: ignore[arg-type]
+
+
+def _in_order(question: Question, manner: Manner) -> Question:
+    """The question with the order of telling in its identity, as a scenario has it."""
+    window = manner.window if manner.order == "fixed" else None
+    return replace(question, identity={**question.identity, "order": manner.order, "window": window})
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,7 @@ def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: obj
         "configurations": {"list": [each.describe() for each in listed]},
         "space": canonical(full),
         "space_order": list(full.space.names),
-        "instances": {"sampling": "given", "list": []},
+        "instances": instances_of(WIDE.n_instances),
     }
     return replace(base, configs=rows[: begun + 1], newcomers=tuple(rows[begun + 1 :]), identity=identity)
 
@@ -74,4 +86,5 @@ def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: obj
 def search(question: Question, path: Path, order: str = "arrival", **more: object) -> CampaignResult:
     """A campaign on the space."""
     manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
-    return run_campaign(question, path, manner, make_executor=virtual_slots(WIDE, 2), **more)  # type: ignore[arg-type]
+    ordered = _in_order(question, manner)
+    return run_campaign(ordered, path, manner, make_executor=virtual_slots(WIDE, 2), **more)  # type: ignore[arg-type]

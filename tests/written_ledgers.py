@@ -1,6 +1,5 @@
-"""Ledgers of virtual campaigns, written as a real campaign writes them; and forgers who change them afterwards."""
+"""Ledgers of virtual campaigns, written as a real campaign writes them."""
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ from captime.certificate import Certificate
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.ledger import ConfigRow, Ledger, SampleRow
-from captime.ledger.chain import Chain
-from captime.ledger.schema import TABLES
 from captime.live import Seen, drive_parallel
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.runs import RunOutcome, RunRequest
+from captime.skeptic import Audit, Trust, audit
 from captime.sources.sampling import FixedOrder
 from captime.sources.table import RuntimeTable
+from captime.streams.seeds import TARGET, Seeds
 from captime.targets import Targets
 from captime.utilities import parse_utility
 
@@ -50,7 +49,11 @@ class Scribe:
 
     def started(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol."""
-        elements = {each.instance: SampleRow(each.instance, f"i{each.instance}", "", 1) for each in requests}
+        seeds = Seeds(TARGET, int(str(self._ledger.scenario["seed"])))
+        elements = {
+            each.instance: SampleRow(each.instance, f"i{each.instance}", "", seeds.at(each.instance))
+            for each in requests
+        }
         self._ledger.started(requests, elements)
 
     def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
@@ -101,8 +104,11 @@ def written(
         "seed": seed,
         "captime_first": 1.0,
         "goal": epsilon,
+        "order": "arrival",
+        "configurations": {"list": [{"name": f"c{index}", "settings": {"x": index}} for index in range(n_configs)]},
+        "instances": {"sampling": "given", "seed": seed, "list": [[name, ""] for name in names[1]]},
     }
-    configs = [ConfigRow(index, f"c{index}", {"x": index}) for index in range(n_configs)]
+    configs = [ConfigRow(index, f"c{index}", {"settings": {"x": index}}) for index in range(n_configs)]
     with Ledger.create(path, scenario, configs) as ledger:
         # These ledgers have to be right, not to survive a power cut.
         ledger._pen.connection.execute("PRAGMA synchronous = OFF")
@@ -116,32 +122,6 @@ def written(
     return decider.certificate()
 
 
-def forge(path: Path, *changes: str, rechain: bool = True) -> None:
-    """Change a ledger behind captime's back, in SQL; with the hashes made to fit again, if so wished."""
-    with sqlite3.connect(path) as connection:
-        triggers = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-        for (name,) in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
-        for change in changes:
-            connection.execute(change)
-        if rechain:
-            _rechain(connection)
-    connection.close()
-    path.with_name(path.name + ".lock").unlink(missing_ok=True)
-
-
-def _rechain(connection: sqlite3.Connection) -> None:
-    """Number all rows anew in their order, and hash them as if they had always been so."""
-    rows = [(row, table) for table in TABLES for row in connection.execute(f"{table.select()} ORDER BY seq")]
-    rows.sort(key=lambda each: each[0][0])
-    moved = {row[0]: place for place, (row, _) in enumerate(rows, start=1)}
-    for table in TABLES:
-        connection.execute(f"DELETE FROM {table.name}")  # noqa: S608 (names of ours)
-    chain = Chain()
-    for row, table in rows:
-        values = list(row[1:-1])
-        if "call" in table.names:
-            values[table.names.index("call")] = min(moved.get(values[-1], chain.sequence + 1), chain.sequence + 1)
-        if "head" in table.names:
-            values[table.names.index("head")] = chain.head
-        connection.execute(table.insert(), chain.link(table, values))
+def audited(path: Path, *trust: Trust) -> Audit:
+    """What the skeptic says of a virtual campaign: its scenario has no target, and its runs were not measured."""
+    return audit(path, (Trust.SCENARIO, *trust))

@@ -24,9 +24,9 @@ from captime.ledger.rows import Noted
 from captime.live import drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.runs import Status
-from captime.skeptic import audit
 from captime.spaces import Proposer
 from space_campaigns import TABLE, Section, asked, go, on_space, search
+from written_ledgers import audited
 
 __all__ = ["folder"]
 
@@ -155,7 +155,7 @@ def test_whoever_does_not_repeat_itself_gets_no_second_try(folder: Path, order: 
     given_up = runs["status"] == STATUSES.index(Status.ABANDONED)
     assert given_up.any()
     assert not (runs["attempt"] > 0).any()
-    assert audit(path).verdict == "confirmed"
+    assert audited(path).verdict == "confirmed"
 
 
 @pytest.mark.parametrize("order", ["arrival", "fixed"])
@@ -167,7 +167,7 @@ def test_a_gamma_asked_for_from_the_start_is_bet_on(folder: Path, order: str) ->
         for gamma in gammas:
             result = search(on_space(1).with_goal(None, gamma), path, order)
         sizes.append(result.certificate.n_configs)
-        assert audit(path).verdict == "confirmed"
+        assert audited(path).verdict == "confirmed"
     assert sizes[0] < sizes[1]
 
 

@@ -12,7 +12,8 @@ from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, SampleRow
 from captime.ledger.flat import COLUMNS
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
-from written_ledgers import forge, runtimes, written
+from forgery import forge
+from written_ledgers import runtimes, written
 
 
 def typed(*words: object) -> Result:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from captime.errors import LedgerDamaged
-from captime.skeptic import audit
-from written_ledgers import forge, runtimes, written
+from forgery import forge
+from written_ledgers import audited, runtimes, written
 
 _LAST = "(SELECT max(seq) FROM certificate)"
 KINDS: dict[str, tuple[str, dict[str, object], float]] = {
@@ -41,13 +41,13 @@ def test_procedures_with_fixed_captimes_are_confirmed_and_not_more(kind: str, tm
     """The epsilon claimed follows from the rows; a slightly smaller one, with fresh hashes, does not."""
     path = tmp_path / "a.ledger"
     epsilon = _recorded(path, kind)
-    assert audit(path).verdict == "confirmed"
+    assert audited(path).verdict == "confirmed"
     # Bets are rounded to a grid by the engine and not by the skeptic; naive claims what was asked, not what is shown.
     share = 0.5 if kind in ("fixed captimes", "naive") else 0.999
     forge(path, f"UPDATE certificate SET epsilon = epsilon * {share} - 0.001 WHERE seq = {_LAST} AND epsilon > 0.01")
     if epsilon > 0.01 and kind != "naive":
         with pytest.raises(LedgerDamaged, match="but the rows show"):
-            audit(path)
+            audited(path)
 
 
 def test_interval_captimes_and_prefixes_are_checked_too(tmp_path: Path) -> None:
@@ -62,12 +62,13 @@ def test_interval_captimes_and_prefixes_are_checked_too(tmp_path: Path) -> None:
         _recorded(path, "up")
         forge(path, change)
         with pytest.raises(LedgerDamaged, match=words):
-            audit(path)
+            audited(path)
     path = tmp_path / "stepped.ledger"
     _recorded(path, "up")
-    forge(path, *(f"DELETE FROM {table} WHERE position = 6 AND config = 2" for table in ("outcome", "look", "start")))
+    deleted = (f"DELETE FROM {table} WHERE position = 6 AND config = 2" for table in ("outcome", "look", "start"))
+    forge(path, *deleted, "UPDATE certificate SET cpu_seconds = 0")
     with pytest.raises(LedgerDamaged, match="stepped over"):
-        audit(path)
+        audited(path)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,6 @@ def test_what_has_no_check_yet_is_said(procedure: str, options: dict[str, object
     """Whole, but not verified: never passed in silence."""
     path = tmp_path / "a.ledger"
     written(path, runtimes(2, 3, 1.0), procedure=procedure, options=options, epsilon=0.7, budget=200.0)
-    found = audit(path)
+    found = audited(path)
     assert found.verdict == "not-verifiable"
     assert re.search(words, found.why)

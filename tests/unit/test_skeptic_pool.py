@@ -19,14 +19,15 @@ from captime.ledger import LedgerReader
 from captime.procedures.pool_gamma import GammaBets
 from captime.procedures.pool_shares import PoolShares
 from captime.procedures.pool_terms import PoolTerms
-from captime.skeptic import audit
+from captime.skeptic import Trust
 from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas
 from captime.skeptic.pool import PoolCheck
 from captime.skeptic.question import Question, read_question
 from captime.spaces.formats import read_space_section
 from captime.utilities import parse_utility
+from forgery import forge
 from space_campaigns import asked, go, on_space, search
-from written_ledgers import forge
+from written_ledgers import audited
 
 UTILITY = parse_utility("uniform(60)")
 
@@ -49,7 +50,7 @@ def ledger(original: Path, tmp_path: Path) -> Path:
 
 def test_an_honest_pool_is_confirmed(original: Path) -> None:
     """With an account of what was checked: draws, positions, gamma, everybody."""
-    found = audit(original)
+    found = audited(original)
     assert (found.verdict, found.why) == ("confirmed", "")
     told = "\n".join(found.account)
     for words in ("random draws are those that the space and the seed give", "begin behind everything", "miss a share"):
@@ -66,8 +67,10 @@ def test_pools_of_other_kinds_are_confirmed(order: str, tmp_path: Path) -> None:
     go(asked(8, 5, procedure="pool", options={"gamma": 0.6}), listed, order)
     left = iter(range(60))
     search(on_space(1, options={"stop": "gamma"}), one, order, interrupted=lambda: next(left, None) is None)
-    for path in (space, listed, one):
-        assert audit(path).verdict == "confirmed"
+    for path in (space, one):
+        assert audited(path).verdict == "confirmed"
+    assert "no row shows that it was drawn at random (--trust draws accepts that)" in audited(listed).why
+    assert audited(listed, Trust.DRAWS).verdict == "confirmed"
 
 
 def test_batches_begin_together_and_are_confirmed(tmp_path: Path) -> None:
@@ -84,7 +87,7 @@ def test_batches_begin_together_and_are_confirmed(tmp_path: Path) -> None:
     assert begin[:8] == sorted(set(begin[:8]))
     assert begin[8:12] == [begin[8], begin[8], begin[10], begin[10]]
     assert begin[7] < begin[8] < begin[10]
-    assert audit(path).verdict == "confirmed"
+    assert audited(path).verdict == "confirmed"
 
 
 def test_draws_are_recomputed_in_the_order_of_the_parameters() -> None:
@@ -152,7 +155,8 @@ LIES: dict[str, tuple[Callable[[dict[str, float]], str], str]] = {
     ),
     "a proposal called a draw": (
         lambda _: (
-            "UPDATE config SET origin = 'random' WHERE config = (SELECT max(config) FROM config WHERE origin = 'model')"
+            "UPDATE config SET origin = 'random', name = CAST('random-' || config AS BLOB) WHERE config = "
+            "(SELECT max(config) FROM config WHERE origin = 'model')"
         ),
         "give another one|does not run all positions",
     ),
@@ -165,7 +169,7 @@ def test_every_lie_is_found(lie: str, ledger: Path) -> None:
     change, words = LIES[lie]
     forge(ledger, change(certificate(ledger)))
     with pytest.raises(LedgerDamaged, match=words):
-        audit(ledger)
+        audited(ledger)
 
 
 def test_a_favourite_that_begins_where_it_was_made_for_is_found(ledger: Path) -> None:
@@ -175,12 +179,12 @@ def test_a_favourite_that_begins_where_it_was_made_for_is_found(ledger: Path) ->
         late = [config.index for config in reader.configs if config.origin == "favourite" and config.index > 1]
         first = reader.outcomes()
         begun = int(first["position"][first["config"] == late[0]].min())
-    audit(ledger)
+    audited(ledger)
     # As if everybody had run further by the time it was added.
     before = f"(SELECT max(seq) FROM start WHERE seq < {note.sequence})"
     forge(ledger, f"UPDATE start SET position = {begun + 500} WHERE seq = {before}")
     with pytest.raises(LedgerDamaged):
-        audit(ledger)
+        audited(ledger)
 
 
 def test_a_race_that_somebody_joined_is_confirmed_and_its_lies_are_found(tmp_path: Path) -> None:
@@ -189,12 +193,12 @@ def test_a_race_that_somebody_joined_is_confirmed_and_its_lies_are_found(tmp_pat
         path = tmp_path / order
         go(asked(5, 5), path, order)
         go(asked(8, 5), path, order)
-        assert audit(path).verdict == "confirmed"
-        assert any("joined later" in line for line in audit(path).account)
+        assert audited(path).verdict == "confirmed"
+        assert any("joined later" in line for line in audited(path).account)
     copy = Path(shutil.copyfile(tmp_path / "arrival", tmp_path / "copy"))
     forge(copy, of_newest(f"epsilon = {certificate(copy)['epsilon'] / 3}"))
     with pytest.raises(LedgerDamaged, match="rows do not show it"):
-        audit(copy)
+        audited(copy)
     with LedgerReader(tmp_path / "arrival") as reader:
         rows: list[tuple[int, dict[str, Any]]] = [
             (note.sequence, dict(note.facts)) for note in reader.events() if note.kind == "facts"
@@ -205,7 +209,7 @@ def test_a_race_that_somebody_joined_is_confirmed_and_its_lies_are_found(tmp_pat
             facts["joined"] = [[config, facts["start"]] for config, _ in facts["joined"]]
             forge(copy, f"UPDATE note SET facts = '{json.dumps(facts)}' WHERE seq = {sequence}")
     with pytest.raises(LedgerDamaged, match=r"may have seen what it is judged on|has to run all positions"):
-        audit(copy)
+        audited(copy)
 
 
 # ---------------------------------------------------------------------------- the documents, read twice

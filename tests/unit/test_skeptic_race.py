@@ -11,8 +11,9 @@ import pytest
 from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, LedgerReader
-from captime.skeptic import audit
-from written_ledgers import forge, runtimes, written
+from captime.skeptic import Trust
+from forgery import forge
+from written_ledgers import audited, runtimes, written
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def ledger(original: Path, tmp_path: Path) -> Path:
 
 def test_an_honest_ledger_is_confirmed(original: Path) -> None:
     """With an account of what was checked."""
-    found = audit(original)
+    found = audited(original)
     assert (found.verdict, found.why) == ("confirmed", "")
     with LedgerReader(original) as reader:
         assert (found.rows, found.head) == (reader.last_sequence, reader.head)
@@ -63,7 +64,7 @@ def test_campaigns_of_every_kind_are_confirmed(kind: str, tmp_path: Path) -> Non
     n_configs, spread, wishes = KINDS[kind]
     path = tmp_path / "a.ledger"
     held = written(path, runtimes(n_configs, n_configs, spread), budget=2000.0, **{"epsilon": 0.2, **wishes})
-    assert audit(path).verdict == "confirmed"
+    assert audited(path).verdict == "confirmed"
     assert held.epsilon < 1.0
 
 
@@ -72,11 +73,11 @@ def test_a_scout_that_is_good_enough_for_anyone_is_confirmed(tmp_path: Path) -> 
     path = tmp_path / "a.ledger"
     held = written(path, 0.001 * runtimes(5, 100, 0.1), epsilon=0.2, workers=1)
     assert held.epsilon <= 0.2
-    assert any("good enough for anyone" in line for line in audit(path).account)
+    assert any("good enough for anyone" in line for line in audited(path).account)
     # One position earlier the champion was not chosen yet: its luck there must not count.
     forge(path, f"UPDATE certificate SET epsilon = {held.epsilon / 3}, utility_low = {1 - held.epsilon / 3}")
     with pytest.raises(LedgerDamaged, match="rows do not show it"):
-        audit(path)
+        audited(path)
 
 
 # ---------------------------------------------------------------------- forgeries
@@ -108,7 +109,7 @@ def test_any_changed_missing_or_added_row_is_found(what: str, ledger: Path) -> N
     """The hash chain names the first row that is not right."""
     forge(ledger, CHANGED[what], rechain=False)
     with pytest.raises(LedgerDamaged, match=r"row \d+|is empty"):
-        audit(ledger)
+        audited(ledger)
 
 
 FORGED = {
@@ -128,6 +129,7 @@ FORGED = {
             f"DELETE FROM outcome WHERE {_MIDDLE}",
             f"DELETE FROM look WHERE {_MIDDLE}",
             f"DELETE FROM start WHERE {_MIDDLE}",
+            "UPDATE certificate SET cpu_seconds = 0",
         ),
         "stepped over",
     ),
@@ -150,13 +152,13 @@ def test_forgeries_with_fresh_hashes_are_found(what: str, ledger: Path) -> None:
     changes, words = FORGED[what]
     forge(ledger, *changes)
     with pytest.raises(LedgerDamaged, match=words):
-        audit(ledger)
+        audited(ledger)
 
 
 def test_the_forger_himself_is_harmless(ledger: Path) -> None:
     """Fresh hashes alone change nothing: what is found above is found in the rows."""
     forge(ledger)
-    assert audit(ledger).verdict == "confirmed"
+    assert audited(ledger).verdict == "confirmed"
 
 
 def _facts(path: Path) -> tuple[int, list[int]]:
@@ -184,7 +186,7 @@ def test_a_wrong_prior_is_found(original: Path, ledger: Path, tmp_path: Path) ->
         path = Path(shutil.copyfile(ledger, tmp_path / "wrong.ledger"))
         forge(path, change)
         with pytest.raises(LedgerDamaged, match=words):
-            audit(path)
+            audited(path)
 
 
 def test_a_prior_written_down_too_late_is_found(ledger: Path) -> None:
@@ -193,7 +195,7 @@ def test_a_prior_written_down_too_late_is_found(ledger: Path) -> None:
     last = f"UPDATE certificate SET seq = seq + 2000000 WHERE seq = {_LAST}"
     forge(ledger, late, last)
     with pytest.raises(LedgerDamaged, match="before row"):
-        audit(ledger)
+        audited(ledger, Trust.DATES)
 
 
 def test_an_edited_runtime_is_found_when_the_certificate_needs_the_true_one(ledger: Path) -> None:
@@ -204,7 +206,7 @@ def test_an_edited_runtime_is_found_when_the_certificate_needs_the_true_one(ledg
         "(SELECT config FROM certificate ORDER BY seq DESC LIMIT 1)",
     )
     with pytest.raises(LedgerDamaged, match=r"not show|tries a run again|was changed"):
-        audit(ledger)
+        audited(ledger)
 
 
 def test_what_nobody_can_check_is_said_not_passed(tmp_path: Path) -> None:
@@ -220,8 +222,8 @@ def test_what_nobody_can_check_is_said_not_passed(tmp_path: Path) -> None:
     ):
         path = tmp_path / f"{number}.ledger"
         with Ledger.create(path, {**whole, **change}, [ConfigRow(0, "a")]) as ledger:
-            ledger.certified(held, 1, 1.0, 1.0, 1)
-        found = audit(path)
+            ledger.certified(held, 1, 0.0, 1.0, 1)
+        found = audited(path)
         assert found.verdict == "not-verifiable"
         assert re.search(words, found.why)
 
@@ -229,4 +231,4 @@ def test_what_nobody_can_check_is_said_not_passed(tmp_path: Path) -> None:
 def test_a_ledger_without_a_certificate_is_only_whole(tmp_path: Path) -> None:
     """Nothing is claimed, so there is nothing to confirm."""
     Ledger.create(tmp_path / "a.ledger", {}, [ConfigRow(0, "a")]).close()
-    assert audit(tmp_path / "a.ledger").verdict == "nothing"
+    assert audited(tmp_path / "a.ledger").verdict == "nothing"

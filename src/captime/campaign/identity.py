@@ -18,9 +18,11 @@ from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
 from captime.scenario import Scenario
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
+from captime.streams import FiniteStream, InstanceStream
 
-_GOAL, _LENGTH = "goal", "length"
-"""What a ledger is told beside the identity: the first goal, and the first length of the stream."""
+_GOAL, _LENGTH, _LISTED = "goal", "length", "listed"
+"""What a ledger is told beside the identity: the first goal, the first length of the stream, and in which order its
+instances were listed, from which and from the seed the order of a shuffled stream follows."""
 _GROWING = ("instances", "configurations")
 
 
@@ -39,7 +41,21 @@ class Growth:
 
 def remembered(question: Question) -> dict[str, object]:
     """What a new ledger is told about the question."""
-    return {**question.identity, _GOAL: question.epsilon, _LENGTH: question.stream.length}
+    listed = order_listed(question.stream, question.stream.describe().get("list"))
+    beside = {} if listed is None else {_LISTED: listed}
+    return {**question.identity, _GOAL: question.epsilon, _LENGTH: question.stream.length, **beside}
+
+
+def order_listed(stream: InstanceStream, entries: object) -> str | list[int] | None:
+    """In which order instances were listed, as `FiniteStream.listed_as` tells it; None where the seed shuffles nothing.
+
+    Args:
+        stream: The stream.
+        entries: Name and digest of each, in the order of the stream.
+    """
+    if not isinstance(stream, FiniteStream) or stream.sampling != "shuffle" or not isinstance(entries, list | tuple):
+        return None
+    return stream.listed_as([str(entry[0]) for entry in entries])
 
 
 def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
@@ -47,7 +63,7 @@ def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
     with LedgerReader(path) as reader:
         before = as_recorded_now(reader.scenario)
         notes = reader.events()
-    for beside in (_GOAL, _LENGTH):
+    for beside in (_GOAL, _LENGTH, _LISTED):
         before.pop(beside, None)
     for section in _GROWING:
         added = [entry for note in notes if note.kind == section for entry in _entries(note.facts)]

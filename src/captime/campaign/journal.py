@@ -76,7 +76,7 @@ class LedgerJournal:
         ledger: The one that is written to.
         stream: Says which instance and which seed a position stands for.
         readers: Are shown what came back, after it was written down; one of them may object by raising.
-        orders: Whether orders are written down too. Where decisions depend on outcomes alone, they need not be.
+        orders: Whether orders are written down too; `OrdersJournal` does it for campaigns in fixed order.
         before_start: Called before runs are announced: what was fixed before them is written down before them.
         clock: Notices when the time of day was set.
     """
@@ -125,6 +125,35 @@ class LedgerJournal:
         step = self._clock.step()
         if step is not None:
             self._ledger.noted("clock-step", seconds=step)
+
+
+class OrdersJournal:
+    """Writes down orders, and nothing else: for campaigns in fixed order, whose runs are written down below the loop.
+
+    Such a campaign is resumed by beginning again with a good memory, so it gives the orders on record once more, in
+    the same sequence. They are not written twice.
+
+    Args:
+        ledger: The one that is written to.
+        on_record: How many orders it has.
+    """
+
+    def __init__(self, ledger: Ledger, on_record: int) -> None:
+        self._ledger = ledger
+        self._on_record = on_record
+
+    def asked(self, slots: int, targets: Targets) -> None:
+        """See the protocol."""
+        if self._on_record:
+            self._on_record -= 1
+        else:
+            self._ledger.asked(slots, targets)
+
+    def started(self, requests: Sequence[RunRequest]) -> None:
+        """Nothing: which attempts these are is known below the loop."""
+
+    def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
+        """Nothing, likewise."""
 
 
 def sample_at(stream: InstanceStream, position: int) -> SampleRow:

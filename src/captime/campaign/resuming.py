@@ -10,7 +10,7 @@ from captime.evidence import Evidence
 from captime.executors.losses import Losses
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
-from captime.ledger.rows import Event, Noted, Observed, Started
+from captime.ledger.rows import Asked, Event, Noted, Observed, Started
 from captime.live import tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
@@ -34,6 +34,7 @@ class Memory:
         changes: What was asked for otherwise on the way, in that order.
         frontier: The first position that nobody was started on.
         notes: Everything that was noted.
+        orders: How many orders are on record.
     """
 
     def __init__(self, census: Census, objections: Objections, losses: Losses) -> None:
@@ -47,6 +48,7 @@ class Memory:
         self.changes: list[Change] = []
         self.frontier = 0
         self.notes: list[Noted] = []
+        self.orders = 0
 
     def reading(self, story: Iterable[Event]) -> Iterator[Event]:
         """Pass the story on, and take down what has to be remembered."""
@@ -54,6 +56,8 @@ class Memory:
         for event in story:
             self.events += 1
             match event:
+                case Asked():
+                    self.orders += 1
                 case Started(_, requests, _):
                     for request in requests:
                         self.attempts[request.config, request.instance] = request.attempt + 1

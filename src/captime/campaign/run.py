@@ -16,7 +16,7 @@ from captime.campaign.census import Census
 from captime.campaign.earlier import Earlier, learned_words
 from captime.campaign.goals import Change, OneAfterTheOther
 from captime.campaign.identity import Growth, check_identity, remembered
-from captime.campaign.journal import LedgerJournal
+from captime.campaign.journal import LedgerJournal, OrdersJournal
 from captime.campaign.lost_ledger import Watchful, check_no_rescue, with_what_was_lost
 from captime.campaign.objections import Objections
 from captime.campaign.question import Question
@@ -38,7 +38,7 @@ from captime.ledger import Ledger, LedgerReader
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import Noted
 from captime.ledger.slots import SlotBoard
-from captime.live import LiveOutcome, Observer, drive_parallel
+from captime.live import Journal, LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.programs.answers import AnswerBook
 from captime.programs.protocol import Program
@@ -268,7 +268,7 @@ class _Campaign:
 
     def _recall(
         self, procedure: Procedure, evidence: Evidence, apply: Callable[[Change], None]
-    ) -> tuple[Executor, LedgerJournal | None]:
+    ) -> tuple[Executor, Journal | None]:
         """Take up what the ledger knows, in the way that the order of telling demands."""
         question, ledger, memory = self._question, self._ledger, self._memory
         repeatable = question.program.repeatable
@@ -287,7 +287,9 @@ class _Campaign:
             pass
         write_off(ledger, memory, repeatable=repeatable)
         remembering = Remembering(self._losses, journal, memory.known, memory.attempts)
-        return InOrder(remembering, self._manner.window), None
+        # A ledger of an earlier release has runs without orders; orders from the beginning must not follow them.
+        unordered = bool(memory.attempts) and not memory.orders
+        return InOrder(remembering, self._manner.window), None if unordered else OrdersJournal(ledger, memory.orders)
 
     def _fresh(self) -> Procedure:
         """Who decides, as it was when the campaign began: with the first goals, and the first length of the stream."""

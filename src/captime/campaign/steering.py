@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from captime.campaign.earlier import NOTE, Earlier
 from captime.campaign.goals import Change, Goal, Joined, Longer, change_of, goal_of, let_join, set_goal, set_length
-from captime.campaign.identity import Growth
+from captime.campaign.identity import Growth, order_listed
 from captime.campaign.question import Question
 from captime.campaign.resuming import Memory
 from captime.campaign.roster import Roster, configuration_of
@@ -94,7 +94,9 @@ def new_changes(
     notes: list[Noted] = []
     length = question.stream.length
     if growth.instances and length is not None:
-        notes.append(Noted(0, "instances", {"list": list(growth.instances), "length": length}))
+        listed = order_listed(question.stream, growth.instances)
+        beside = {} if listed is None else {"listed": listed}
+        notes.append(Noted(0, "instances", {"list": list(growth.instances), "length": length, **beside}))
     if growth.configurations:
         facts = {"list": list(growth.configurations), "earliest": memory.frontier}
         notes.append(Noted(0, "configurations", facts))

@@ -13,7 +13,7 @@ from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
 from captime.report.machine import certificate_json
 from captime.report.words import printable, statement
-from captime.skeptic import Audit, audit
+from captime.skeptic import Audit, Trust, audit
 
 _NOT_VERIFIABLE, _DAMAGED = 3, 5
 
@@ -21,15 +21,20 @@ _NOT_VERIFIABLE, _DAMAGED = 3, 5
 def verify_command(
     ledger: Annotated[Path, typer.Argument(help="The ledger.")],
     *,
+    trust: Annotated[
+        list[Trust] | None,
+        typer.Option(help="What may be taken on trust: orders, dates, draws or scenario. May be given several times."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check every row of a ledger, then derive its newest certificate again from the rows alone.
 
     Exit code 0: the ledger is whole and supports its certificate. 3: it is whole, but this certificate cannot be
-    checked here. 5: a row was changed, removed or added, or the certificate says more than the rows do.
+    checked here, or the ledger leaves something open that only --trust accepts. 5: a row was changed, removed or added,
+    rows contradict each other or the scenario, or the certificate says more than the rows do.
     """
     try:
-        found = audit(ledger)
+        found = audit(ledger, trust or ())
     except LedgerDamaged as error:
         if not as_json:
             raise
@@ -50,6 +55,7 @@ def _as_json(ledger: Path, found: Audit, reader: LedgerReader) -> dict[str, obje
         "verdict": found.verdict,
         "problem": found.why or None,
         "checked": list(found.account),
+        "trusted": list(found.trusted),
         "rows": found.rows,
         "head": found.head,
         "certificate": None if certified is None else certificate_json(certified.certificate, names),
@@ -75,5 +81,9 @@ def _print(found: Audit, reader: LedgerReader) -> None:
         console.print(printable(learned), soft_wrap=True)
     console.print("What was checked:", style="dim")
     for each in found.account:
+        console.print(f"  - {printable(each)}", soft_wrap=True)
+    if found.trusted:
+        console.print("What was taken on trust:", style="dim")
+    for each in found.trusted:
         console.print(f"  - {printable(each)}", soft_wrap=True)
     console.print(f"head {found.head}", style="dim", soft_wrap=True)

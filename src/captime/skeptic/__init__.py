@@ -4,6 +4,7 @@ It shares with the engine the utility and the parameter space (what was asked), 
 else: no procedure, no book-keeping, no interval. Its arithmetic rounds to the safe side throughout.
 """
 
+from captime.skeptic.agreement import Trust
 from captime.skeptic.audit import Audit, audit
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "Trust", "audit"]

@@ -1,13 +1,16 @@
 """The audit of a ledger: every row, then the certificate."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal
 
+from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.encoding import certified_of
 from captime.ledger.schema import CERTIFICATE
+from captime.skeptic.agreement import Agreement, Trust
 from captime.skeptic.books import Books
 from captime.skeptic.fixed import FixedCheck
 from captime.skeptic.pool import PoolCheck
@@ -27,6 +30,7 @@ class Audit:
             support it.
         account: What was checked, one sentence each.
         why: Why it is not verifiable; empty otherwise.
+        trusted: What was taken on trust because the reader said so, one sentence each.
         certified: The newest certificate.
         rows: How many rows there are.
         head: Hash of the last one.
@@ -38,10 +42,15 @@ class Audit:
     certified: Certified | None
     rows: int
     head: str
+    trusted: tuple[str, ...] = ()
 
 
-def audit(path: str | PathLike[str]) -> Audit:
+def audit(path: str | PathLike[str], trust: Collection[Trust] = ()) -> Audit:
     """Check that no row of a ledger was changed, removed or added, and that its newest certificate follows from them.
+
+    Args:
+        path: The ledger.
+        trust: What it may leave open. A ledger that leaves open anything else is not verifiable.
 
     Raises:
         LedgerDamaged: something is wrong; the message names the first row that is, or what does not follow.
@@ -51,19 +60,20 @@ def audit(path: str | PathLike[str]) -> Audit:
         newest = reader.last_certificate_row()
         question = read_question(reader.scenario)
         try:
-            return _audited(reader, newest, question, end)
+            return _audited(reader, newest, question, end, frozenset(trust))
         except LedgerDamaged as error:
             told = str(error)
             raise LedgerDamaged(told if told.startswith(str(reader.path)) else f"{reader.path}: {told}") from error
 
 
-def _audited(reader: LedgerReader, newest: int, question: Question | str, end: str) -> Audit:
-    books, rows = Books(), 0
+def _audited(reader: LedgerReader, newest: int, question: Question | str, end: str, trust: frozenset[Trust]) -> Audit:
+    books, rows = Books(must_be_ordered=reader.scenario.get("order") == "arrival"), 0
+    agreement = Agreement(reader.scenario, trust)
     held: Certified | None = None
-    account: list[str] = []
-    why = question if isinstance(question, str) else ""
+    found = _Found(why=question if isinstance(question, str) else "")
     before = ""
     for table, row in reader.walk():
+        agreement.take(table, row)
         if table is CERTIFICATE:
             certified = certified_of(row)
             if certified.head != before:
@@ -71,31 +81,69 @@ def _audited(reader: LedgerReader, newest: int, question: Question | str, end: s
             if certified.sequence == newest:
                 held = certified
                 if isinstance(question, Question):
-                    account, why = _checked(books, question, certified)
+                    found = _checked(books, question, certified)
         books.take(table, row)
         rows, before = row[0], row[-1].hex()
+    left_open = {**agreement.left_open, **found.left_open}
     told = [
         f"{rows:,} rows, each in its place with the hash it was written with, none missing between them",
         end,
         f"{books.counted:,} outcomes count, each of the attempt that was due; {books.orphans:,} do not",
-        *account,
+        *agreement.account(),
+        *found.account,
     ]
+    wanting = [f"{sentence} (--trust {each} accepts that)" for each, sentence in left_open.items() if each not in trust]
+    why = "; ".join([*([found.why] if found.why else []), *wanting])
     verdict: Literal["confirmed", "nothing", "not-verifiable"] = "not-verifiable" if why else "confirmed"
-    return Audit(verdict if held is not None else "nothing", tuple(told), why, held, rows, before)
+    return Audit(
+        verdict if held is not None else "nothing",
+        tuple(told),
+        why if held is not None else "",
+        held,
+        rows,
+        before,
+        tuple(sentence for each, sentence in left_open.items() if each in trust),
+    )
 
 
-def _checked(books: Books, question: Question, certified: Certified) -> tuple[list[str], str]:
-    """What was found about a certificate, or why nobody can say."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found about a certificate: an account, why it cannot be checked, what it leaves open."""
+
+    account: Sequence[str] = ()
+    why: str = ""
+    left_open: Mapping[Trust, str] = field(default_factory=dict)
+
+
+def _checked(books: Books, question: Question, certified: Certified) -> _Found:
+    """Check a certificate against the rows before it."""
     if question.procedure == "race":
         check = RaceCheck(books, question, certified.certificate)
         check.check()
-        return check.account, ""
+        return _Found(check.account, left_open=check.left_open)
     if question.procedure == "pool":
         pool = PoolCheck(books, question, certified.certificate)
         pool.check()
-        return pool.account, ""
+        return _Found(pool.account, left_open=pool.left_open)
     if question.procedure in _FIXED:
         fixed = FixedCheck(books, question, certified.certificate)
         fixed.check()
-        return fixed.account, fixed.why
-    return [], f"nobody has written a check of procedure {question.procedure} yet"
+        return _Found(fixed.account, fixed.why)
+    if question.procedure == "survey":
+        return _Found([_check_survey(books, question, certified.certificate)])
+    return _Found(why=f"nobody has written a check of procedure {question.procedure} yet")
+
+
+def _check_survey(books: Books, question: Question, held: Certificate) -> str:
+    """Every run of a table got the captime that was asked for, and nothing is claimed."""
+    if (held.utility_low, held.utility_high) != (0.0, 1.0) or (held.epsilon < 1.0 and held.n_configs > 1):
+        raise LedgerDamaged("the certificate claims something, but a ledger of `captime measure` shows nothing")
+    captime = question.options.get("captime")
+    for config, runs in enumerate(books.runs):
+        for position, run in runs.items():
+            if run.captime != captime:
+                raise LedgerDamaged(
+                    f"row {run.began} gives configuration {config} {run.captime!r} s on position {position}, but "
+                    f"{captime!r} s were asked for"
+                )
+    return f"the table was measured with a captime of {captime:g} s; nothing is claimed"

@@ -4,7 +4,7 @@ Leases, orphans and the order of things are worked out here anew; what a row cla
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -91,6 +91,7 @@ class Books:
         orphans: Outcomes that do not.
         cost: Seconds that all of them cost.
         asked: How many orders are on record.
+        must_be_ordered: Whether every run has an order on record; if not, runs need one only once there is any.
         at_first_race_order: Copies of the runs as they were when positions were skipped for the first time: what was
             known when a race began.
     """
@@ -105,6 +106,7 @@ class Books:
     orphans: int = 0
     cost: float = 0.0
     asked: int = 0
+    must_be_ordered: bool = False
     at_first_race_order: list[dict[int, Run]] = field(default_factory=list)
 
     def take(self, table: Table, row: Row) -> None:
@@ -147,7 +149,8 @@ class Books:
         limit = math.inf if captime is None else captime
         if config >= self.n_configs or position not in self.positions:
             _doubt(sequence, f"starts configuration {config} on position {position}, which nobody has registered")
-        if self.asked and not any(n > position >= first for _, n, first in reversed(self.ordered[config])):
+        known = self.asked or self.must_be_ordered
+        if known and not any(n > position >= first for _, n, first in reversed(self.ordered[config])):
             _doubt(sequence, f"starts configuration {config} on position {position}, which nobody has ordered")
         run = self.runs[config].get(position)
         if run is None:
@@ -206,6 +209,32 @@ def story_of(known: Mapping[int, Run]) -> Story:
         cut=np.array([not run.flying and run.seen >= run.captime for run in runs], dtype=np.bool_),
         settled=np.array([run.settled for run in runs], dtype=np.bool_),
     )
+
+
+def told_in_order(runs: Sequence[Mapping[int, Run]], window: int) -> Iterator[list[dict[int, Run]]]:
+    """What a procedure may have known that is told outcomes in the order in which runs were asked for.
+
+    It knows the outcomes of the first runs, and nothing of the others, at most a window of which are open; the ledger
+    may know more of them. All numbers of first runs that fit are tried, the largest first.
+
+    Args:
+        runs: What the ledger knew at that moment.
+        window: How many runs may be open.
+    """
+    everything = sorted((run.began, config, where) for config, known in enumerate(runs) for where, run in known.items())
+    back = next(
+        (place for place, (_, config, where) in enumerate(everything) if not runs[config][where].settled),
+        len(everything),
+    )
+    for heard in range(back, max(-1, len(everything) - window - 1), -1):
+        known = {(config, where) for _, config, where in everything[:heard]}
+        yield [
+            {
+                where: run if (config, where) in known else Run(run.began, run.captime)
+                for where, run in of_config.items()
+            }
+            for config, of_config in enumerate(runs)
+        ]
 
 
 def _doubt(sequence: int, what: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from captime.certificate import Certificate
+from captime.skeptic.agreement import Trust
 from captime.skeptic.books import Books
 from captime.skeptic.question import Question
 
@@ -18,9 +19,11 @@ class Check:
 
     Attributes:
         account: What was found, one line each.
+        left_open: What the rows leave open, with a sentence each.
     """
 
     books: Books
     question: Question
     held: Certificate
     account: list[str] = field(default_factory=list)
+    left_open: dict[Trust, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ position from J on; before J everybody ran the first positions, without gaps, an
 somebody runs a position was decided before anybody was started there, or follows from scores on earlier positions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -31,12 +31,14 @@ class Pilot:
         rank: Rank of every configuration, 0 for the best; empty where ranks do not matter.
         n_configs: How many configurations.
         account: What was found, one line each.
+        ordered: Whether it is on record who was ordered to take part, and when.
     """
 
     start: int | None
     rank: dict[int, int]
     n_configs: int
     account: list[str] = field(default_factory=list)
+    ordered: bool = True
 
     def weight(self, config: int) -> Fraction:
         """π of a leader; over all configurations these sum to at most 1."""
@@ -46,14 +48,15 @@ class Pilot:
         return Fraction(1, (rank + 1) * (rank + 2))
 
 
-def read_pilot(books: Books, mode: str, scores: Scores, middle: Scores) -> Pilot:
+def read_pilot(books: Books, mode: str, scores: Scores, middles: Sequence[Scores]) -> Pilot:
     """Start and prior of the race, after making sure that they may be used.
 
     Args:
         books: What the rows say.
         mode: What delta covers; ranks matter for `selection` only.
         scores: A configuration's scores, by position; cut ones at the middle of what they may be worth.
-        middle: Its scores as they were known when the race began, open ones at the middle.
+        middles: Its scores as they may have been known when the race began, open ones at the middle; the ranking has to
+            follow from one of these.
     """
     facts = [(note.sequence, note.facts) for note in books.notes if note.kind == "facts" and "start" in note.facts]
     starts = {first for orders in books.ordered for _, _, first in orders if first > 0}
@@ -78,10 +81,10 @@ def read_pilot(books: Books, mode: str, scores: Scores, middle: Scores) -> Pilot
     if books.n_configs == 1:
         return pilot
     if not books.at_first_race_order:
-        pilot.account.append("orders are not on record, so who took part in the warm start is taken on trust")
+        pilot.ordered = False
         return pilot
     pilot.account.append(_check_members(books, start, scores))
-    pilot.account.append(_check_ranking(books, ranking, middle))
+    pilot.account.append(_check_rankings(books, ranking, middles))
     return pilot
 
 
@@ -155,6 +158,16 @@ def _check_by_scores(rung: int, late: set[int], out: set[int], scores: Scores) -
                     f"configuration {config} was let into the warm start from position {rung} on after others had been "
                     f"started there, and {other} was not, although its scores were better"
                 )
+
+
+def _check_rankings(books: Books, ranking: list[int], middles: Sequence[Scores]) -> str:
+    """The ranking agrees with one of the things that may have been known."""
+    for middle in middles[:-1]:
+        try:
+            return _check_ranking(books, ranking, middle)
+        except LedgerDamaged:
+            continue
+    return _check_ranking(books, ranking, middles[-1])
 
 
 def _check_ranking(books: Books, ranking: list[int], middle: Scores) -> str:

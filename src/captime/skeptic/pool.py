@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from captime.errors import LedgerDamaged, ScenarioError
+from captime.skeptic.agreement import Trust
 from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas, arrivals
 from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets, above
@@ -84,7 +85,7 @@ class PoolCheck(Check):
     def _check_draws(self) -> None:
         """Random draws are what the space and the seed make them, in order, none left out."""
         if self.question.space is None:
-            self.account.append("configurations are a list; that it was drawn at random is taken on trust")
+            self.left_open[Trust.DRAWS] = "its configurations are a list, and no row shows that it was drawn at random"
             return
         try:
             space = read_space_section(self.question.space, "the ledger's space", Path())

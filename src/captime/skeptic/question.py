@@ -25,6 +25,8 @@ class Question:
         goal: The epsilon that was asked for at first; None if it is not on record.
         space: The parameter space, as under `[space]`; None if configurations are listed.
         n_listed: How many configurations were listed at first; None if it is not on record.
+        window: How many runs are open at once where outcomes are told in a fixed order; None where they are told as
+            they arrive.
     """
 
     utility: Utility
@@ -37,6 +39,7 @@ class Question:
     goal: float | None = None
     space: Mapping[str, Any] | None = None
     n_listed: int | None = None
+    window: int | None = None
 
 
 def read_question(scenario: Mapping[str, Any]) -> Question | str:
@@ -62,6 +65,7 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
         _number(scenario, "goal"),
         _in_order(scenario.get("space"), scenario.get("space_order")),
         _length(scenario.get("configurations")),
+        int(scenario["window"]) if scenario.get("order") == "fixed" else None,
     )
 
 

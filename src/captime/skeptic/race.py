@@ -5,16 +5,18 @@ intervals by state, prefixes without gaps, who takes part decided in time, one s
 the first run that they govern. Then the claim is shown with the documented bets at the documented levels.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from captime.arrays import FloatArray
 from captime.errors import LedgerDamaged
 from captime.skeptic import late as late_shares
-from captime.skeptic.books import Books, story_of
+from captime.skeptic.agreement import Trust
+from captime.skeptic.books import Books, Run, story_of, told_in_order
 from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets, above
 from captime.skeptic.late import Late, first_of, read_late
@@ -45,7 +47,12 @@ class RaceCheck(Check):
         """Refuse the certificate if the rows do not support it."""
         self._check_terms()
         begun = first_of(self.books)
-        pilot = read_pilot(begun, self._mode, self._middle, self._known_at_ranking)
+        pilot = read_pilot(begun, self._mode, self._middle, self._known_at_ranking())
+        if not pilot.ordered:
+            self.left_open[Trust.ORDERS] = (
+                "its orders are not on record, so the rows do not show who took part in the warm start, nor that start "
+                "and ranking of the race follow from it"
+            )
         self._late = read_late(self.books, pilot.start)
         self.account += [*pilot.account, *self._late.account, self._scores.check_captimes()]
         if self.held.epsilon >= 1.0 or self.books.n_configs == 1:
@@ -136,9 +143,16 @@ class RaceCheck(Check):
         ends = self._of(config)
         return (ends.low + ends.high) / 2.0
 
-    def _known_at_ranking(self, config: int) -> FloatArray:
-        """Scores by position, as they were known when the race began; what was open or cut counts half."""
-        story = story_of(self.books.at_first_race_order[config])
+    def _known_at_ranking(self) -> list[Callable[[int], FloatArray]]:
+        """Scores by position, as they may have been known when the race began; what was open or cut counts half."""
+        recorded, window = self.books.at_first_race_order, self.question.window
+        known = [recorded] if window is None else list(told_in_order(recorded, window))
+        if not known:
+            raise LedgerDamaged(f"when the race began, more runs were open than the window of {window} allows")
+        return [partial(self._scores_of, each) for each in known]
+
+    def _scores_of(self, known: Sequence[Mapping[int, Run]], config: int) -> FloatArray:
+        story = story_of(known[config])
         low, high = self._lottery().intervals(story)
         ordered = max((n for _, n, first in self.books.ordered[config] if first == 0), default=0)
         missing = np.full(max(0, ordered - len(story)), 0.5)

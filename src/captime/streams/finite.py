@@ -12,6 +12,9 @@ from captime.streams.seeds import ORDER, TARGET, Seeds
 Sampling = Literal["shuffle", "given", "replace"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
+BY_NAME = "by-name"
+"""How a ledger says that instances were listed in the order of their names."""
+
 # Draws with replacement are made so many at a time, so that the stream does not depend on how far one looked.
 _BLOCK = 4096
 
@@ -99,6 +102,20 @@ class FiniteStream:
             "answers": {each.name: each.answer.hex() for each in listed if each.answer is not None},
             "groups": None if self._groups is None else [self._groups[index] for index in listed_order],
         }
+
+    def listed_as(self, names: Sequence[str]) -> str | list[int]:
+        """Tell in which order some of the instances were listed, for those who make the shuffled order again.
+
+        Args:
+            names: Their names, in the order of the stream.
+
+        Returns:
+            `by-name` if they were listed in the order of their names, else which of them was listed first, second, …
+        """
+        place = {name: index for index, name in enumerate(names)}
+        listed = [place[each.name] for each in self._instances if each.name in place]
+        by_name = sorted(range(len(names)), key=lambda index: names[index].encode("utf-8", "backslashreplace"))
+        return BY_NAME if listed == by_name else listed
 
     def _fixed_order(self, known: Sequence[str]) -> list[int]:
         """One member of every group, each group once; what is known stays where it was."""
