@@ -16,6 +16,10 @@ from forgery import forge
 from written_ledgers import runtimes, written
 
 
+# The scenario of a virtual campaign has no target, and its runs were not measured.
+_VIRTUAL = ("--trust", "scenario")
+
+
 def typed(*words: object) -> Result:
     """A line as a person would type it."""
     return CliRunner().invoke(app, [str(word) for word in words])
@@ -46,10 +50,10 @@ def strange(tmp_path: Path) -> Path:
 
 def test_verify_tells_what_was_checked(recorded: Path, tmp_path: Path) -> None:
     """0 and an account; 5 and the reason; 3 if nobody can tell; the same as JSON."""
-    confirmed = typed("verify", recorded)
+    confirmed = typed("verify", recorded, *_VIRTUAL)
     assert confirmed.exit_code == 0
     assert "Confirmed" in confirmed.stdout
-    told = json.loads(typed("verify", recorded, "--json").stdout)
+    told = json.loads(typed("verify", recorded, "--json", *_VIRTUAL).stdout)
     assert (told["verdict"], told["problem"], told["certificate"]["config_name"][0]) == ("confirmed", None, "c")
     forged = Path(shutil.copyfile(recorded, tmp_path / "forged.ledger"))
     forge(forged, "UPDATE certificate SET epsilon = 0.01")
@@ -120,7 +124,7 @@ def test_backup_and_salvage_make_ledgers_that_pass(recorded: Path, tmp_path: Pat
     """A copy is confirmed like the original; what is saved of a damaged one is as long as it was whole."""
     copy, saved = tmp_path / "copy.ledger", tmp_path / "saved.ledger"
     assert typed("backup", recorded, "-o", copy).exit_code == 0
-    assert typed("verify", copy).exit_code == 0
+    assert typed("verify", copy, *_VIRTUAL).exit_code == 0
     forge(copy, "UPDATE outcome SET cost = cost + 1 WHERE seq = (SELECT max(seq) FROM outcome)", rechain=False)
     result = typed("salvage", copy, "-o", saved)
     assert result.exit_code == 0

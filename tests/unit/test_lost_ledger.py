@@ -25,7 +25,7 @@ from captime.report.campaigned import account_of_campaign, campaign_json
 from captime.report.words import statement
 from captime.runs import RunOutcome
 from captime.skeptic import audit
-from written_ledgers import forge
+from forgery import forge
 
 __all__ = ["folder"]
 
