@@ -15,7 +15,6 @@ from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from forgery import forge
 from written_ledgers import runtimes, written
 
-
 # The scenario of a virtual campaign has no target, and its runs were not measured.
 _VIRTUAL = ("--trust", "scenario")
 

@@ -14,7 +14,7 @@ from captime.programs.answers import TOLERANCE, agrees, meaning
 
 STATUSES: Mapping[str, tuple[str, ...]] = {
     "answered": ("completed",),
-    "capped": ("capped",),
+    "capped": ("capped", "abandoned"),
     "cancelled": ("capped", "abandoned"),
     "wall": ("abandoned",),
     "crash": ("failed",),
@@ -25,7 +25,8 @@ STATUSES: Mapping[str, tuple[str, ...]] = {
     "lost": ("lost", "abandoned"),
     "blocked": ("abandoned",),
 }
-"""Under which status each verdict may stand; under the second only where the program cannot repeat itself."""
+"""Under which status each verdict may stand. Under the second only where the program cannot repeat itself; a capped run
+only where its own time counts, because our clock cut it before it could report that."""
 
 _OURS = ("lost", "blocked")
 # Seconds are doubles, made of whole nanoseconds by one division.
@@ -96,7 +97,8 @@ class OutcomeRules:
         if verdict not in STATUSES:
             return f"has the verdict {verdict!r}, which nobody knows" if verdict else "has no verdict"
         allowed = STATUSES[verdict]
-        if status not in allowed or (status != allowed[0] and self._target.get("repeatable", True)):
+        exceptional = self._own_time if verdict == "capped" else not self._target.get("repeatable", True)
+        if status not in allowed or (status != allowed[0] and not exceptional):
             return f"counts as {status}, but its verdict is {verdict!r}"
         return self._seconds(told, context) or self._ended(told, context)
 
@@ -122,9 +124,11 @@ class OutcomeRules:
     def _in_time(self, told: Mapping[str, Any], context: Context, spent: float) -> str:
         """Compare the runtime of a run that ended before its captime with what was measured."""
         verdict, runtime = told["verdict"], told["runtime"]
-        own = told["reported"] if self._target.get("time") == "reported" and verdict == "answered" else None
+        own = told["reported"] if self._own_time and verdict in ("answered", "wall") else None
         if own is not None:
-            return "" if runtime == own else f"took {runtime!r} s, but the program reported {own!r} s"
+            # A wrapper that gave up may have told when, or not.
+            known = runtime == own or (verdict == "wall" and runtime <= spent * (1.0 + _ROUNDED))
+            return "" if known else f"took {runtime!r} s, but the program reported {own!r} s"
         if self._converted:
             return ""
         if runtime > spent * (1.0 + _ROUNDED):
@@ -146,10 +150,16 @@ class OutcomeRules:
         """Whether seconds of several machines are converted: how much each of them counts for is not on record."""
         return self.scenario.get("machines") is not None
 
+    @property
+    def _own_time(self) -> bool:
+        """Whether the time counts that the program reports."""
+        return bool(self._target.get("time") == "reported")
+
     def _capped(self, told: Mapping[str, Any], captime: float, spent: float) -> str:
-        if told["runtime"] != captime:
+        known = 0.0 if told["status"] == "abandoned" else captime
+        if told["runtime"] != known:
             return f"is 'capped' after {told['runtime']!r} s, but its captime is {captime!r} s"
-        reported = told["reported"] if self._target.get("time") == "reported" else None
+        reported = told["reported"] if self._own_time else None
         longest = max(spent, 0.0 if reported is None else reported)
         if not self._converted and longest < captime * (1.0 - _ROUNDED):
             return f"is 'capped' at {captime!r} s, but only {longest!r} s were measured"
