@@ -6,15 +6,20 @@ import resource
 import string
 import threading
 import time
-from collections.abc import Iterator
+import webbrowser
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from captime.cli import app
+from captime.dashboard import server
 from captime.dashboard.doorman import HEAD, HEADERS, LINE
 from captime.dashboard.rules import RESPONSE_HEADERS
 from captime.dashboard.server import Address, listening
 from captime.errors import ScenarioError
+from captime.ledger import ConfigRow, Ledger
 from dashboard_server import Served, read_answer, served
 from report_ledgers import hand_written, shared_memory
 
@@ -168,6 +173,33 @@ def test_the_token_is_exchanged_for_a_strict_cookie(dashboard: Served) -> None:
     assert token not in repr(dashboard.rules)
     crossed = dashboard.get("/enter", ("X-Captime-Token", token), ("Sec-Fetch-Site", "cross-site"))
     assert crossed[0] == 403
+
+
+def test_a_ticket_is_good_for_one_use(dashboard: Served) -> None:
+    """What a browser is started with stands in the list of processes: the second who shows it is refused."""
+    ticket = dashboard.rules.ticket()
+    shown = ("X-Captime-Token", ticket)
+    assert dashboard.get("/enter", ("Cookie", ""), shown, shown)[0] == 403
+    assert dashboard.get("/enter", ("Cookie", ""), shown)[0] == 204
+    assert dashboard.get("/enter", ("Cookie", ""), shown)[0] == 403
+    assert dashboard.get("/enter", ("Cookie", ""), ("X-Captime-Token", dashboard.rules.token))[0] == 204
+    assert ticket not in repr(dashboard.rules)
+
+
+def test_the_browser_is_opened_with_a_ticket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`--open` does not show the lasting token; the address that is printed has it."""
+    opened: list[str] = []
+
+    def announced(path: Path, address: object, announce: Callable[[str, str], None]) -> None:
+        announce("lasting", "ticket")
+
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(server, "serve", announced)
+    ledger = tmp_path / "a.ledger"
+    Ledger.create(ledger, {}, [ConfigRow(0, "fast")]).close()
+    result = CliRunner().invoke(app, ["dashboard", str(ledger), "--open"])
+    assert (result.exit_code, opened) == (0, ["ticket"])
+    assert "lasting" in result.stdout
 
 
 def test_no_path_leads_out(dashboard: Served) -> None:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from campaign_stand_ins import folder
 from captime.cli import app
+from captime.errors import ScenarioError
 from scripted_campaign import CONFIGS, scripted_campaign
 
 __all__ = ["folder"]
@@ -55,3 +56,15 @@ def test_the_next_command_asks_the_scenario_s_question(folder: Path, space: bool
     goals = dict(pairwise(arguments))
     assert (goals["--utility"], goals["--epsilon"]) == ("uniform(60)", "0.25")
     assert CliRunner().invoke(app, arguments).exit_code in (0, 3)
+
+
+def test_instances_with_replacement_are_refused_before_any_run(folder: Path) -> None:
+    """A table has every instance once; nothing is started, and no ledger is begun."""
+    campaign = scripted_campaign(folder, order="arrival", instances=40)
+    text = campaign.scenario.read_text(encoding="utf-8")
+    changed = text.replace("[instances]\n", '[instances]\nsampling = "replace"\n').replace('sampling = "given"\n', "")
+    campaign.scenario.write_text(changed, encoding="utf-8")
+    refused = measured(folder, "--instances", "10")
+    assert isinstance(refused.exception, ScenarioError), refused.output
+    assert 'instances.sampling is "replace"' in str(refused.exception)
+    assert not (folder / "table.ledger").exists()

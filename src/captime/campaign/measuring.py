@@ -47,8 +47,18 @@ def measure(
         interrupted: Asked before every lap.
         make_executor: Where runs happen.
     """
+    check_sampling(question)
     surveyed = survey_of(question, captime, instances)
     return run_campaign(surveyed, path, manner, observer=observer, interrupted=interrupted, make_executor=make_executor)
+
+
+def check_sampling(question: Question) -> None:
+    """Refuse instances that are drawn with replacement: a table has every instance once."""
+    if question.stream.describe().get("sampling") == "replace":
+        raise ScenarioError(
+            'instances.sampling is "replace", which draws the same instance again and again; expected "shuffle" or '
+            '"given", because a table has every instance once. Change it for the measuring'
+        )
 
 
 def survey_of(question: Question, captime: float, instances: int | None = None) -> Question:

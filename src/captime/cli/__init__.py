@@ -5,10 +5,16 @@ scenario is another one than the ledger's, 4 the ledger is in use, 5 it is damag
 your program; 130 and 143 ended by a signal, with the certificate printed.
 """
 
+import errno
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from captime.cli.backup import backup_command
 from captime.cli.best import best_command
@@ -22,6 +28,7 @@ from captime.cli.init import init_command
 from captime.cli.listing import list_command
 from captime.cli.measure import measure_command
 from captime.cli.plot import plot_command
+from captime.cli.printing import say
 from captime.cli.report import report_command
 from captime.cli.run import run_command
 from captime.cli.salvage import salvage_command
@@ -42,6 +49,7 @@ from captime.errors import (
     StorageTrouble,
     TargetProgramError,
 )
+from captime.report.words import message
 
 _CODES: tuple[tuple[type[CaptimeError], int], ...] = (
     (ScenarioDiffers, 3),
@@ -53,8 +61,35 @@ _CODES: tuple[tuple[type[CaptimeError], int], ...] = (
 )
 """Who has to act decides the code; everything else on purpose is your words, 2."""
 
+_WRONG_NAMES = {errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP}
+
+
+class _Commands(TyperGroup):
+    """Complaints about the command line quote it; they are shown as all messages are."""
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        with _escaped():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _escaped():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _escaped() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # Complaints of the command line's own library: their class is not part of what Typer exports.
+        if isinstance(getattr(error, "message", None), str) and hasattr(error, "format_message"):
+            error.message = message(error.message)  # type: ignore[attr-defined] # looked at in the line above
+        raise
+
+
 app = typer.Typer(
     name="captime",
+    cls=_Commands,
     help="Which configuration of my program is worth most to me, and how sure can I be?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -108,10 +143,10 @@ def main() -> None:
         # Typer ends the process itself: 0 or a command's own code, 2 for words it does not understand.
         app()
     except (InvariantViolated, ReplayDiverged) as error:
-        typer.echo(f"captime: {error}. This is a bug in captime; please report it.", err=True)
+        say(f"captime: {error}. This is a bug in captime; please report it.")
         sys.exit(1)
     except CaptimeError as error:
-        typer.echo(f"captime: {error}", err=True)
+        say(f"captime: {error}")
         sys.exit(next((code for kind, code in _CODES if isinstance(error, kind)), 2))
     except KeyboardInterrupt:
         # The second Ctrl-C: whoever insists is not kept waiting. What was committed is in the ledger.
@@ -121,3 +156,8 @@ def main() -> None:
         # Somebody closed the pipe (`| head`): nothing to add, and nothing to complain about.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        # What no reader or writer has told in its own words: a name that is too long, a folder that is no folder.
+        named = "" if error.filename is None else f" ({os.fsdecode(error.filename)!r})"
+        say(f"captime: the system refuses: {error.strerror or error}{named}. Check the names in the command")
+        sys.exit(2 if error.errno in _WRONG_NAMES else 6)

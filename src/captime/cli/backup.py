@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from captime.cli.printing import say
 from captime.ledger.copying import backup
 
 
@@ -17,4 +18,4 @@ def backup_command(
     Copying the file alone while a campaign runs would lose the newest rows.
     """
     rows = backup(ledger, output)
-    typer.echo(f"{rows:,} rows copied to {output}", err=True)
+    say(f"{rows:,} rows copied to {output}")

@@ -22,6 +22,7 @@ from captime.report.figures.epsilon import curve_of, draw_epsilon
 from captime.report.page.html import report_page, write_report
 from captime.report.story import read_story
 from captime.report.views import figures_of
+from captime.report.words import message
 from captime.scenario import load_scenario
 from captime.scenario.machine import allowed_cores
 from captime.skeptic import audit
@@ -108,9 +109,11 @@ def demo_command(
     page = out / "report.html"
     story = read_story(result.ledger)
     write_report(report_page(story, figures_of(story)), page)
-    console.print(f"\nScenario: {path}   every run: {result.ledger}")
-    console.print(f"To look at: {page}   {picture}")
-    console.print(f"Next: captime run {path} --epsilon 0.05   captime dashboard {result.ledger}   captime init")
+    console.print(message(f"\nScenario: {path}   every run: {result.ledger}"))
+    console.print(message(f"To look at: {page}   {picture}"))
+    console.print(
+        message(f"Next: captime run {path} --epsilon 0.05   captime dashboard {result.ledger}   captime init")
+    )
 
 
 def _run(path: Path) -> CampaignResult:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from captime.cli.printing import say
 from captime.cli.recorded import say_missing
 from captime.errors import MissingExtra, ScenarioError, StorageTrouble
 from captime.ledger import LedgerReader
@@ -72,7 +73,7 @@ def export_command(
                 part.replace(output)
         except OSError as error:
             raise StorageTrouble(f"{output} cannot be written: {error.strerror or error}") from error
-    typer.echo(f"{count:,} runs written to {output}", err=True)
+    say(f"{count:,} runs written to {output}")
 
 
 def _harmless(value: float | str | None) -> float | str | None:

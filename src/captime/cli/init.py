@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from captime.errors import ScenarioError, StorageTrouble
+from captime.report.words import message
 from captime.scenario import template
 
 _NAME = "scenario.toml"
@@ -29,4 +30,4 @@ def init_command(
         raise ScenarioError(f"{path} exists already and is left as it is; name another folder or file") from None
     except OSError as error:
         raise StorageTrouble(f"{path} cannot be written ({error.strerror}); choose another folder") from None
-    typer.echo(f"wrote {path}; fill it in, then: captime doctor {path}")
+    typer.echo(message(f"wrote {path}; fill it in, then: captime doctor {path}"))

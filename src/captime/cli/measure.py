@@ -12,12 +12,13 @@ from captime.campaign import measure, table_of
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
 from captime.campaign.identity import with_recorded_seed
+from captime.campaign.measuring import check_sampling
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
 from captime.programs.configurations import Configuration
 from captime.report.campaign_view import campaign_view
-from captime.report.words import cpu_time, printable
+from captime.report.words import cpu_time, message, printable
 from captime.scenario import Scenario, load_scenario
 from captime.sources.formats.npz import write_npz
 from captime.spaces import Proposer
@@ -62,6 +63,7 @@ def measure_command(
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
     on_cluster = parts.executor.kind != "local"
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
+    check_sampling(question)
     with (
         asking_to_stop() as asked,
         executor_of(parts, path, jobs=jobs) as make,
@@ -147,4 +149,4 @@ def _show(  # noqa: PLR0917 (seven facts in one sentence)
         f"{printable(str(out))}: {n_configs} configurations on {n_instances:,} instances, {cpu_time(cpu_seconds)}."
     )
     for note in notes:
-        typer.echo(f"  {note}")
+        typer.echo(f"  {message(note)}")

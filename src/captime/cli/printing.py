@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from captime.report.account import Account
-from captime.report.words import lines, printable, statement
+from captime.report.words import lines, message, printable, statement
+
+
+def say(text: str) -> None:
+    """Say something on stderr: escaped and not endless, whatever names it has in it."""
+    typer.echo(message(text), err=True)
 
 
 def print_certificate(account: Account, notes: Sequence[str] = ()) -> None:
@@ -19,8 +25,8 @@ def print_certificate(account: Account, notes: Sequence[str] = ()) -> None:
     console.print(statement(account), style="bold", soft_wrap=True)
     grid = Table.grid(padding=(0, 2))
     for label, value in lines(account):
-        grid.add_row(Text(label, style="dim"), Text(value))
+        grid.add_row(Text(label, style="dim"), Text(message(value)))
     console.print(grid)
     console.print("This rests on:", style="dim")
     for assumed in account.rests_on:
-        console.print(f"  - {assumed}", soft_wrap=True)
+        console.print(f"  - {message(assumed)}", soft_wrap=True)

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Literal, overload
 
-import typer
-
+from captime.cli.printing import say
 from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
 from captime.report.account import Account, draws_among
@@ -15,7 +14,7 @@ from captime.report.words import cpu_time
 def say_missing(missing: str) -> None:
     """Say on stderr that what is shown is not all that was on record, if it is not."""
     if missing:
-        typer.echo(f"captime: warning: {missing}. What is shown is an older state", err=True)
+        say(f"captime: warning: {missing}. What is shown is an older state")
 
 
 def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str = "") -> Account:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from captime.ledger.copying import salvage
+from captime.report.words import message
 
 
 def salvage_command(
@@ -17,5 +18,5 @@ def salvage_command(
     What was certified by then stays certified: a ledger that ends earlier is as valid as one that was stopped earlier.
     """
     saved = salvage(ledger, output)
-    typer.echo(f"{saved.rows:,} rows saved to {output}")
-    typer.echo(f"It ends there because: {saved.damage}" if saved.damage else "Nothing was wrong with any row.")
+    typer.echo(message(f"{saved.rows:,} rows saved to {output}"))
+    typer.echo(message(f"It ends there because: {saved.damage}") if saved.damage else "Nothing was wrong with any row.")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.live import live_view
-from captime.cli.printing import print_certificate
+from captime.cli.printing import print_certificate, say
 from captime.cli.simulate_on import Ground, ground_of
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
@@ -120,7 +120,7 @@ def simulate_command(
     }
     results, refused = _run_all(names, ground, wishes, quiet=as_json_object)
     for name, reason in refused.items():
-        typer.echo(f"captime: {name} is left out: {reason}", err=True)
+        say(f"captime: {name} is left out: {reason}")
     if trace is not None:
         for name, result in results.items():
             write_trace(result.outcome.trace, result.table.configs, trace if compare is None else _beside(trace, name))

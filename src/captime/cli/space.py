@@ -9,7 +9,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from captime.cli.printing import say
 from captime.errors import ScenarioError
+from captime.report.words import message
 from captime.spaces import FORMATS, Settings, Space, read_space, section_of, write_space
 from captime.spaces.summary import conditions_text, counts_text, domain_text, forbidden_text, size_text
 from captime.spaces.values import text_of
@@ -47,7 +49,7 @@ def space_command(
         raise ScenarioError("--to writes the space itself; ask for --sample or --json in a call of its own")
     space = read_space(file, from_format)
     for note in _notes(space):
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}")
     if to_format is not None:
         _convert(space, to_format, output)
         return
@@ -78,7 +80,7 @@ def _convert(space: Space, to_format: str, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8")
     except OSError as flaw:
         raise ScenarioError(f"{output} cannot be written ({flaw.strerror}); choose another place with -o") from None
-    typer.echo(f"written: {output}", err=True)
+    say(f"written: {output}")
 
 
 def _as_json(space: Space, draws: list[Settings]) -> dict[str, object]:
@@ -101,17 +103,19 @@ def _print(space: Space, draws: list[Settings]) -> None:
         table.add_column(heading, overflow="fold")
     for each in space.parameters:
         table.add_row(
-            each.name, each.kind, domain_text(each), text_of(each.default) + " (assumed)"[: 10 * each.assumed]
+            *map(
+                message,
+                (each.name, each.kind, domain_text(each), text_of(each.default) + " (assumed)"[: 10 * each.assumed]),
+            )
         )
     console.print(table)
     for heading, lines in (("conditions", conditions_text(space)), ("forbidden", forbidden_text(space))):
         if lines:
             console.print(f"{heading}:")
             for line in lines:
-                console.print(f"  {line}", soft_wrap=True)
+                console.print(f"  {message(line)}", soft_wrap=True)
     if draws:
         console.print("draws:")
         for settings in draws:
-            console.print(
-                f"  {' '.join(f'{name}={text_of(value)}' for name, value in settings.items())}", soft_wrap=True
-            )
+            shown = " ".join(f"{name}={text_of(value)}" for name, value in settings.items())
+            console.print(f"  {message(shown)}", soft_wrap=True)

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from captime.cli.printing import say
 from captime.errors import ScenarioError
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.utility import draw_utility
@@ -102,7 +103,7 @@ def utility_command(
         _print(summary)
     if plot is not None:
         draw_utility(utility, plot)
-        typer.echo(f"picture: {plot}", err=True)
+        say(f"picture: {plot}")
 
 
 def _chosen(

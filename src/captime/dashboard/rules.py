@@ -1,4 +1,6 @@
-"""Who may see what: every request is judged here before anything else happens. Pure functions of its words.
+"""Who may see what: every request is judged here, by its words alone, before anything else happens.
+
+Nothing is remembered from one request to the next but which tickets were used.
 
 In this order: the method, the host that was asked for, whether another site asks, the cookie, and the route. What is
 not allowed is refused; nothing is guessed or repaired.
@@ -50,6 +52,7 @@ class Rules:
         secure: Whether it speaks TLS.
         token: What the address that was printed ends in; exchanged for a cookie once.
         session: Value of that cookie.
+        tickets: Tokens that are good for one use; see `ticket`.
     """
 
     port: int
@@ -59,6 +62,13 @@ class Rules:
     secure: bool = False
     token: str = field(default_factory=_secret, repr=False)
     session: str = field(default_factory=_secret, repr=False)
+    tickets: set[bytes] = field(default_factory=set, repr=False)
+
+    def ticket(self) -> str:
+        """Return a token that lets in once: for where others can read it, as they can read the process list."""
+        made = _secret()
+        self.tickets.add(made.encode("ascii"))
+        return made
 
     @property
     def cookie_name(self) -> str:
@@ -78,7 +88,7 @@ class Rules:
         if not self._host_is_ours(headers) or not self._same_site(headers):
             return 403
         if path == ENTER:
-            return None if self._has_token(headers) else 403
+            return None if self._has_token(headers) or self._spends_ticket(headers) else 403
         if path in self.public:
             return None
         if not self._has_cookie(headers):
@@ -103,6 +113,12 @@ class Rules:
     def _has_token(self, headers: Headers) -> bool:
         shown = [value for name, value in headers if name == TOKEN_HEADER]
         return len(shown) == 1 and hmac.compare_digest(shown[0], self.token.encode("ascii"))
+
+    def _spends_ticket(self, headers: Headers) -> bool:
+        shown = [value for name, value in headers if name == TOKEN_HEADER]
+        found = [each for each in self.tickets if len(shown) == 1 and hmac.compare_digest(shown[0], each)]
+        self.tickets.difference_update(found)
+        return bool(found)
 
     def _has_cookie(self, headers: Headers) -> bool:
         jars = [value for name, value in headers if name == b"cookie"]

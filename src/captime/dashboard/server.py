@@ -84,13 +84,14 @@ def rules_for(address: Address, port: int) -> Rules:
     return Rules(port, ROUTES, PUBLIC, tuple(names), secure=address.certificate is not None)
 
 
-def serve(path: Path, address: Address, announce: Callable[[str], None]) -> None:
+def serve(path: Path, address: Address, announce: Callable[[str, str], None]) -> None:
     """Serve until interrupted.
 
     Args:
         path: The ledger.
         address: Where to listen.
-        announce: Is told the address to open, token included; it is for the user's eyes only.
+        announce: Is told the address to open, token included, which is for the user's eyes only; and one that is good
+            for one use, to be handed to a browser.
     """
     live = Live(path)
     try:
@@ -102,7 +103,8 @@ def serve(path: Path, address: Address, announce: Callable[[str], None]) -> None
             host = f"[{address.host}]" if ":" in address.host else address.host
             with suppress(OSError):
                 os.nice(_NICE)
-            announce(f"{scheme}://{host}:{port}/#token={rules.token}")
+            place = f"{scheme}://{host}:{port}/#token="
+            announce(f"{place}{rules.token}", f"{place}{rules.ticket()}")
             asyncio.run(server_for(live, rules, address).serve(sockets=[sock]))
     finally:
         live.close()

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Self
 
 from captime.errors import LedgerInUse
+from captime.files import open_limited
 from captime.ledger.crash_points import reached
 from captime.ledger.places import sync_directory
 from captime.ledger.trouble import told_in_our_words
 
 # The first line has this length, so that it can be replaced in one stroke; the second tells who holds the lock.
 _LINE = 160
+_LARGEST = 1 << 20
 # How long to wait for a holder that has just taken the lock to write its name.
 _NAME_WITHIN = 1.0
 
@@ -197,7 +199,7 @@ def lock_path(ledger: Path) -> Path:
 def read_mark(ledger: Path) -> Mark | None:
     """How far the ledger had come when it was last written, as its lock file tells; None if there is none."""
     try:
-        with lock_path(ledger).open("rb") as file:
+        with open_limited(lock_path(ledger), _LARGEST) as file:
             words = file.read(_LINE).decode("ascii", "replace").split()
     except OSError:
         return None

@@ -4,16 +4,20 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from captime.errors import MissingExtra, ScenarioError
+from captime.files import check_limited, open_limited
 from captime.report.story import Progress, Story
 from captime.trace import COLUMNS
 
 _LARGEST_LINE = 1 << 20
+# Traces of a million decisions have a fifth of this.
+_LARGEST = 1 << 30
 
 
 def is_trace(path: Path) -> bool:
@@ -92,9 +96,14 @@ def _not_a_trace(path: Path, why: str) -> ScenarioError:
     )
 
 
+def _opened(path: Path) -> TextIO:
+    return TextIOWrapper(open_limited(path, _LARGEST), encoding="utf-8", newline="")
+
+
 def _read_json_lines(path: Path) -> Iterable[Mapping[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
+    with _opened(path) as file:
+        # One character more than allowed, so that a line without an end is noticed before it is read whole.
+        while line := file.readline(_LARGEST_LINE + 1):
             if len(line) > _LARGEST_LINE:
                 raise ValueError("a line is longer than any trace's")
             row = json.loads(line)
@@ -106,8 +115,8 @@ def _read_json_lines(path: Path) -> Iterable[Mapping[str, Any]]:
 
 
 def _read_csv(path: Path) -> Iterable[Mapping[str, Any]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
+    with _opened(path) as file:
+        yield from csv.DictReader(iter(lambda: file.readline(_LARGEST_LINE), ""))
 
 
 def _read_parquet(path: Path) -> Iterable[Mapping[str, Any]]:
@@ -115,6 +124,7 @@ def _read_parquet(path: Path) -> Iterable[Mapping[str, Any]]:
         from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415 (optional)
     except ImportError:
         raise MissingExtra("reading Parquet", "parquet") from None
+    check_limited(path, _LARGEST)
     try:
         rows: list[Mapping[str, Any]] = parquet.read_table(path).to_pylist()
     except ArrowInvalid as error:

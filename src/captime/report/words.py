@@ -12,6 +12,21 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
+LONGEST_MESSAGE = 4000
+"""So many characters of a message are shown; what follows is counted."""
+
+
+def message(text: str) -> str:
+    """Return a message as it may be shown on a terminal: every line printable, and not endless.
+
+    Names of files, configurations and TOML keys stand in messages as they are; here, and nowhere before, what would
+    move the cursor or colour the terminal is escaped.
+    """
+    shown = "\n".join(map(printable, text.split("\n")))
+    left = len(shown) - LONGEST_MESSAGE
+    return shown if left <= 0 else f"{shown[:LONGEST_MESSAGE]}… ({left:,} more characters)"
+
+
 def rounded_up(value: float, digits: int = 4) -> str:
     """The value, rounded away from what is claimed."""
     return f"{math.ceil(value * 10**digits - 1e-9) / 10**digits:.{digits}f}"

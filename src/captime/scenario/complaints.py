@@ -96,7 +96,11 @@ def _complaint(error: Mapping[str, Any], field: Sequence[str | int], model: type
 
 def shown(value: object) -> str:
     """A value for a message, never longer than a line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python writes no numbers of more than some thousand digits.
+        text = "a number with thousands of digits"
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
 
 

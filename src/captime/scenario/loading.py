@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from errno import EFBIG, EINVAL
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from captime.errors import ScenarioError
+from captime.files import read_limited
 from captime.scenario.complaints import Place, refused
 from captime.scenario.models import Wishes
 from captime.scenario.scenario import Scenario
 
 # A scenario is written by a person; what is longer than this is something else.
 _LARGEST = 4 << 20
+# TOML itself promises 64; seeds may be longer.
+_MOST_BITS = 128
 
 
 def load_scenario(path: str | PathLike[str]) -> Scenario:
@@ -25,16 +29,19 @@ def load_scenario(path: str | PathLike[str]) -> Scenario:
     """
     file = Path(path)
     try:
-        raw = file.read_bytes()
+        raw = read_limited(file, _LARGEST)
     except OSError as error:
-        hint = "name the file itself" if file.is_dir() else "`captime init` writes one to begin with"
-        raise ScenarioError(f"{path}: the scenario cannot be read ({error.strerror}); {hint}") from None
-    if len(raw) > _LARGEST:
-        raise ScenarioError(f"{path} has {len(raw):,} bytes; expected a scenario of a few lines. Is it the right file?")
+        hint = "name the file itself" if error.errno in (EINVAL, EFBIG) else "`captime init` writes one to begin with"
+        raise ScenarioError(
+            f"{path}: the scenario cannot be read ({error.strerror}); expected a TOML file of a few lines, {hint}"
+        ) from None
+    except ValueError as error:
+        raise ScenarioError(f"{path!r} is no name of a file ({error}); name the scenario") from None
     try:
         text = raw.decode("utf-8-sig")
         document = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        # Bytes that are no text, text that is no TOML, numbers with more digits than Python reads.
         raise ScenarioError(f"{path} is no TOML file: {error}; `captime init` writes one to look at") from None
     return _checked(document, file.absolute().parent, Place(str(path), text), file.stem)
 
@@ -68,8 +75,24 @@ def scenario_of(
 
 
 def _checked(document: Mapping[str, Any], folder: Path, place: Place, stem: str, **given: Any) -> Scenario:
+    _check_numbers(document, (), place)
     try:
         wishes = Wishes.model_validate(document)
     except ValidationError as error:
         raise refused(error, Wishes, place) from None
     return Scenario(wishes, folder, place, stem, **given)
+
+
+def _check_numbers(value: object, field: tuple[str | int, ...], place: Place) -> None:
+    """Refuse whole numbers that no field can mean, wherever they stand: many have no double, some cannot be printed."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            _check_numbers(each, (*field, str(name)), place)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            _check_numbers(each, (*field, number), place)
+    elif isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise ScenarioError(
+            f"{place(*field)} is a whole number of {value.bit_length():,} bits; expected at most {_MOST_BITS}. Write a "
+            "smaller one, or a text in quotes"
+        )

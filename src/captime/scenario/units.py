@@ -13,6 +13,8 @@ from captime.utilities.durations import parse_duration
 
 _MINUTES = re.compile(r"(.*[0-9.])\s*m")
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]*)")
+# Limits are signed numbers of 64 bits to the system.
+_MOST_BYTES = 2**63 - 1
 _UNITS = {
     "": 1,
     "b": 1,
@@ -32,7 +34,10 @@ def seconds_of(value: Any) -> float:
     if not isinstance(value, str):
         if not 0 <= value < math.inf:
             raise PydanticCustomError("duration", "expected a finite number of seconds, 0 or more")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise PydanticCustomError("duration", "expected a number of seconds that is not astronomical") from None
     value = value.strip()
     minutes = _MINUTES.fullmatch(value)
     try:
@@ -48,12 +53,15 @@ def bytes_of(value: Any) -> int:
     >>> bytes_of("2GB"), bytes_of("1 KiB"), bytes_of(5)
     (2000000000, 1024, 5)
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_BYTES:
         return value
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or found.group(2).lower() not in _UNITS:
         raise PydanticCustomError("size", "expected a size such as 500MB, 2GB or 4GiB, or a number of bytes")
-    return max(1, int(float(found.group(1)) * _UNITS[found.group(2).lower()]))
+    size = float(found.group(1)) * _UNITS[found.group(2).lower()]
+    if size > _MOST_BYTES:
+        raise PydanticCustomError("size", "expected a size that a machine can have, such as 500MB, 2GB or 4GiB")
+    return max(1, int(size))
 
 
 def time_of_day(value: Any) -> time | datetime:

@@ -5,6 +5,7 @@ Every file is read once, for its digest; nobody counts the same content twice wi
 
 import csv
 import glob
+import io
 import json
 import os
 from collections import Counter
@@ -17,10 +18,13 @@ from typing import Any
 import numpy as np
 
 from captime.errors import ScenarioError
+from captime.files import read_limited
 from captime.streams.contents import digest_of_file, digest_of_value, fingerprint_of, require_readable
 from captime.streams.protocol import Instance
 
 _LONGEST_NAME = 100
+# Lists of a million paths have a tenth of this.
+_LARGEST = 1 << 30
 _NAMES = ("instance", "file", "path", "name")
 
 
@@ -65,12 +69,22 @@ def _nearby(pattern: str, folder: Path) -> str:
 
 def from_list(path: Path, where: str) -> list[Listed]:
     """One path per line, seen from the list's own folder; blank lines and lines that begin with # are passed over."""
-    require_readable(path, where)
-    lines = path.read_bytes().splitlines()
+    lines = _content(path, where).splitlines()
     names = [os.fsdecode(line) for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
     if not names:
         raise ScenarioError(f"{where}: {str(path)!r} lists no instance; write one path per line")
     return [Listed(os.path.join(path.parent, name)) for name in names]  # noqa: PTH118 (names of any bytes)
+
+
+def _content(path: Path, where: str) -> bytes:
+    require_readable(path, where)
+    try:
+        return read_limited(path, _LARGEST)
+    except OSError as error:
+        raise ScenarioError(
+            f"{where}: {str(path)!r} cannot be read ({error.strerror}); expected a list with a line for each instance. "
+            "Is it the right file?"
+        ) from None
 
 
 def from_csv(path: Path, where: str) -> list[Listed]:
@@ -95,8 +109,8 @@ def from_csv(path: Path, where: str) -> list[Listed]:
 
 def read_rows(path: Path, where: str) -> list[dict[str, str]]:
     """The rows of a CSV file by column; rows of another length than the header are refused with their line."""
-    require_readable(path, where)
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
+    text = _content(path, where).decode("utf-8-sig", "surrogateescape")
+    with io.StringIO(text, newline="") as stream:
         reader = csv.reader(stream, strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]

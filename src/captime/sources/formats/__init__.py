@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from captime.errors import ScenarioError, TableError
+from captime.files import check_limited
 from captime.sources.formats.aslib import DESCRIPTION, RUNS, read_aslib
 from captime.sources.formats.csv import read_csv
+from captime.sources.formats.lines import LARGEST
 from captime.sources.formats.npy import read_npy
 from captime.sources.formats.npz import read_npz, write_npz
 from captime.sources.formats.parquet import read_parquet
@@ -72,8 +74,10 @@ def read_table(path: str | Path, *, timeout: float | None = None, unsafe_format:
             return read_aslib(place, timeout)
         if place.name in {DESCRIPTION, RUNS} and place.is_file():
             return read_aslib(place.parent, timeout)
-        if not place.is_file():
-            raise TableError(f"{shown(str(place))}: there is no such file; expected a table. Check the path.")
+        try:
+            check_limited(place, LARGEST)
+        except (FileNotFoundError, NotADirectoryError):
+            raise TableError(f"{shown(str(place))}: there is no such file; expected a table. Check the path.") from None
         name = _format_of(place, unsafe_format)
         if FORMATS[name].unsafe and unsafe_format != name:
             raise TableError(
@@ -83,7 +87,8 @@ def read_table(path: str | Path, *, timeout: float | None = None, unsafe_format:
         return FORMATS[name].read(place, timeout)
     except (OSError, ValueError) as flaw:
         # ValueError: a path with a NUL character. Readers raise TableError for everything they find inside.
-        raise TableError(f"{shown(str(place))}: it cannot be opened ({flaw}); expected a readable file") from None
+        why = getattr(flaw, "strerror", None) or flaw
+        raise TableError(f"{shown(str(place))}: it cannot be opened ({why}); expected a readable file") from None
 
 
 def _format_of(path: Path, unsafe_format: str | None) -> str:

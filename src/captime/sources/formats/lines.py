@@ -4,7 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from captime.errors import TableError
+from captime.files import open_limited
 
+LARGEST = 8 << 30
+"""No table has more bytes than this: the largest number of cells as text has a few gigabytes."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -14,7 +17,7 @@ def text_lines(path: Path, *, max_line: int) -> Iterator[tuple[int, str]]:
     A byte order mark at the start is skipped. NUL characters, lone carriage returns, bytes that are not
     UTF-8 and lines of more than `max_line` bytes are refused with their place.
     """
-    with path.open("rb") as stream:
+    with open_limited(path, LARGEST) as stream:
         number = 0
         # One byte more than allowed, so that a line without an end is noticed before it is read whole.
         while raw := stream.readline(max_line + 3):

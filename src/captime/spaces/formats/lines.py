@@ -9,15 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from captime.errors import ScenarioError
+from captime.files import read_limited
 from captime.spaces.clauses import Clause, both
 from captime.spaces.parameters import Parameter
 from captime.spaces.space import Space
+
+# Real spaces have some hundred kilobytes; what is longer than this is something else.
+_LARGEST = 32 << 20
 
 
 def text_in(path: Path) -> str:
     """The text of a file; bytes that are none are named by their line."""
     try:
-        data = path.read_bytes()
+        data = read_limited(path, _LARGEST)
     except OSError as flaw:
         raise ScenarioError(
             f"{path.name}: cannot be read ({flaw.strerror}), expected a file with a parameter space"
