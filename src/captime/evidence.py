@@ -11,6 +11,7 @@ There is no clock.
 import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 import numpy as np
 
@@ -227,7 +228,9 @@ class Evidence:
                 runs.runtime[place] = np.inf
             case Status.CAPPED | Status.LOST | Status.ABANDONED:
                 runs.seen[place] = max(outcome.runtime, float(runs.seen[place]))
-                runs.abandoned[place] = outcome.status is Status.ABANDONED or not self._repeatable
+                runs.abandoned[place] = outcome.status.meaning.final or not self._repeatable
+            case _:
+                assert_never(outcome.status)
         return True
 
     def _judge(self, config: int, position: IntArray) -> None:

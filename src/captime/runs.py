@@ -7,6 +7,7 @@ time* is not decided here: `RunOutcome` says what was measured, and the captime 
 import math
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple, assert_never
 
 from captime.errors import InvariantViolated
 
@@ -24,6 +25,45 @@ class Status(Enum):
     """Our fault: a machine or a file vanished. Tried again on the same instance with the same seed; open until then."""
     ABANDONED = "abandoned"
     """Stopped early or lost, and never to be tried again: "unfinished after so many seconds" is all there will be."""
+
+    @property
+    def meaning(self) -> "Meaning":
+        """What an attempt that ended so says about its run.
+
+        Whatever decides on a status asks for this, or has a `match` that ends with `assert_never`: so a new status
+        cannot be overlooked.
+        """
+        match self:
+            case Status.COMPLETED:
+                return Meaning(counts=True, answered=True, final=True)
+            case Status.CAPPED:
+                return Meaning(counts=True, unfinished=True)
+            case Status.FAILED:
+                return Meaning(counts=True, never=True, final=True)
+            case Status.LOST:
+                return Meaning(unfinished=True)
+            case Status.ABANDONED:
+                return Meaning(counts=True, unfinished=True, final=True)
+            case _:
+                assert_never(self)
+
+
+class Meaning(NamedTuple):
+    """What an attempt says about its run.
+
+    Attributes:
+        counts: It is a result; otherwise the attempt does not count, and the run is open as before.
+        answered: The program answered, after a time that is known.
+        never: The program will never answer.
+        unfinished: A time is known at which the run was unfinished, and nothing else.
+        final: The run is never tried again.
+    """
+
+    counts: bool = False
+    answered: bool = False
+    never: bool = False
+    unfinished: bool = False
+    final: bool = False
 
 
 class Verdict(Enum):
@@ -68,20 +108,23 @@ class Halt(Enum):
     """The output could not be searched for a pattern in reasonable time."""
 
 
-STATUS_OF: dict[Verdict, Status] = {
-    Verdict.ANSWERED: Status.COMPLETED,
-    Verdict.CAPPED: Status.CAPPED,
-    Verdict.CANCELLED: Status.CAPPED,
-    Verdict.WALL: Status.ABANDONED,
-    Verdict.CRASH: Status.FAILED,
-    Verdict.WRONG: Status.FAILED,
-    Verdict.UNKNOWN: Status.FAILED,
-    Verdict.MEMOUT: Status.FAILED,
-    Verdict.OUTPUT: Status.FAILED,
-    Verdict.LOST: Status.LOST,
-    Verdict.INTERRUPTED: Status.LOST,
-    Verdict.BLOCKED: Status.ABANDONED,
-}
+def _status_of(verdict: Verdict) -> Status:
+    match verdict:
+        case Verdict.ANSWERED:
+            return Status.COMPLETED
+        case Verdict.CAPPED | Verdict.CANCELLED:
+            return Status.CAPPED
+        case Verdict.CRASH | Verdict.WRONG | Verdict.UNKNOWN | Verdict.MEMOUT | Verdict.OUTPUT:
+            return Status.FAILED
+        case Verdict.LOST | Verdict.INTERRUPTED:
+            return Status.LOST
+        case Verdict.WALL | Verdict.BLOCKED:
+            return Status.ABANDONED
+        case _:
+            assert_never(verdict)
+
+
+STATUS_OF: dict[Verdict, Status] = {verdict: _status_of(verdict) for verdict in Verdict}
 """Under which status a verdict counts. A cancelled run of a program that cannot be repeated is ABANDONED instead."""
 
 

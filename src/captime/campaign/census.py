@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from captime.runs import RunOutcome, Status
+from captime.runs import RunOutcome
 
 _DEGRADED = 0.01
 _DISTURBANCES = ("contended", "drifted", "swapping", "throttled")
@@ -37,7 +37,7 @@ class Census:
         """Count these too."""
         for outcome in outcomes:
             self.verdicts[outcome.status.value if outcome.verdict is None else outcome.verdict.value] += 1
-            if outcome.status is Status.LOST:
+            if not outcome.status.meaning.counts:
                 self.lost_seconds += outcome.cost
                 continue
             self.counted += 1

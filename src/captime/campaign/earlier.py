@@ -21,9 +21,8 @@ from captime.arrays import FloatArray, IntArray
 from captime.campaign.question import Question
 from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
-from captime.ledger.reading import STATUSES
+from captime.ledger.reading import which_mean
 from captime.ledger.rows import ConfigRow, Noted, SampleRow
-from captime.runs import Status
 from captime.scenario.identity import as_recorded_now, difference, plain
 from captime.spaces import Known, Settings, Space
 from captime.streams.protocol import InstanceStream
@@ -132,7 +131,7 @@ def _course(path: Path, question: Question) -> Course:
         samples, columns = reader.sample_rows(), reader.outcomes()
         registered, notes = reader.samples()["sequence"], reader.events()
         campaign, head = reader.campaign_id, reader.head
-    if learned_words(notes):
+    if has_learned(notes):
         raise ScenarioError(
             f"{path} had itself learnt from an earlier campaign, so what its proposals knew cannot be told; name the "
             "ledger that it learnt from"
@@ -145,7 +144,7 @@ def _course(path: Path, question: Question) -> Course:
     place = so_far[np.searchsorted(registered, columns["sequence"][rows])]
     order = np.argsort(place, kind="stable")
     status, runtime = columns["status"][rows[order]], columns["runtime"][rows[order]]
-    high = np.where(status == STATUSES.index(Status.FAILED), 0.0, np.asarray(question.utility(runtime)))
+    high = np.where(which_mean(status, lambda each: each.never), 0.0, np.asarray(question.utility(runtime)))
     return Course(
         ledger=path.name,
         campaign=campaign,
@@ -153,7 +152,7 @@ def _course(path: Path, question: Question) -> Course:
         settings=tuple(fitting.values()),
         config=np.array([numbers[config] for config in columns["config"][rows[order]].tolist()], dtype=np.int64),
         place=place[order],
-        low=np.where(status == STATUSES.index(Status.COMPLETED), high, 0.0),
+        low=np.where(which_mean(status, lambda each: each.answered), high, 0.0),
         high=high,
         outside=tuple(
             sorted(
@@ -174,10 +173,11 @@ def first_attempts(columns: Mapping[str, NDArray[Any]], configs: Container[int])
         columns: Outcomes on record, in the order in which they came.
         configs: Whose.
     """
-    lost, first = STATUSES.index(Status.LOST), dict[tuple[int, int], int]()
-    told = zip(*(columns[name].tolist() for name in ("config", "position", "orphan", "status")), strict=True)
-    for row, (config, position, orphan, status) in enumerate(told):
-        if config in configs and not orphan and status != lost:
+    first = dict[tuple[int, int], int]()
+    counts = (which_mean(columns["status"], lambda each: each.counts) & ~columns["orphan"]).tolist()
+    told = zip(columns["config"].tolist(), columns["position"].tolist(), counts, strict=True)
+    for row, (config, position, counted) in enumerate(told):
+        if config in configs and counted:
             first.setdefault((config, position), row)
     return np.array(list(first.values()), dtype=np.int64)
 
@@ -275,6 +275,11 @@ def short(name: str) -> str:
 
 
 # ------------------------------------------------------------------ what is said about it
+
+
+def has_learned(notes: Iterable[Noted]) -> bool:
+    """Whether the model of a campaign has learnt from an earlier one."""
+    return any(note.kind == NOTE for note in notes)
 
 
 def learned_words(notes: Iterable[Noted]) -> str:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.earlier import SAME_TARGET, check_unlearned, learned_words
+from captime.campaign.earlier import SAME_TARGET, check_unlearned, has_learned
 from captime.campaign.goals import GOAL_OPTIONS
 from captime.campaign.question import Question
 from captime.errors import ScenarioDiffers
@@ -170,7 +170,7 @@ def _without_favourites(identity: dict[str, Any]) -> dict[str, Any]:
 def _can_teach(before: dict[str, Any], now: dict[str, Any], notes: list[Noted]) -> bool:
     """Whether this ledger could be learnt from: its target is the same, and it has itself learnt from nobody."""
     same = all(before.get(name) == now.get(name) for name in SAME_TARGET)
-    return same and bool(now["space"].get("model")) and not learned_words(notes)
+    return same and bool(now["space"].get("model")) and not has_learned(notes)
 
 
 def _asked(identity: dict[str, Any]) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from captime.campaign.result import CampaignResult
 from captime.campaign.run import MakeExecutor, Manner, run_campaign
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
-from captime.ledger.reading import STATUSES, Columns
+from captime.ledger.reading import Columns, which_mean
 from captime.live import Observer
 from captime.procedures.survey import Survey
-from captime.runs import Status
+from captime.runs import Meaning
 from captime.sources import RuntimeTable
 
 
@@ -154,16 +154,16 @@ def _seconds(columns: Columns, n_configs: int, captime: float) -> tuple[FloatArr
     """
     status, runtime = columns["status"], columns["runtime"]
 
-    def ended_as(wanted: Status) -> BoolArray:
-        found: BoolArray = (status == STATUSES.index(wanted)) & ~columns["orphan"]
-        return found
+    def those(wanted: Callable[[Meaning], bool]) -> BoolArray:
+        return which_mean(status, wanted) & ~columns["orphan"]
 
-    given_up = ended_as(Status.ABANDONED)
+    answered, given_up = those(lambda each: each.answered), those(lambda each: each.unfinished and each.final)
     value = np.full(len(status), np.nan)
-    value[ended_as(Status.COMPLETED)] = np.minimum(runtime, captime)[ended_as(Status.COMPLETED)]
+    value[answered] = np.minimum(runtime, captime)[answered]
     # A run that was stopped before its captime was interrupted, and is made again; it says nothing here.
-    value[ended_as(Status.CAPPED) & (runtime >= captime)] = captime
-    value[ended_as(Status.FAILED)] = np.inf
+    cut = those(lambda each: each.counts and each.unfinished and not each.final)
+    value[cut & (runtime >= captime)] = captime
+    value[those(lambda each: each.never)] = np.inf
     value[given_up] = captime
     known = ~np.isnan(value)
     seconds = np.full((n_configs, int(columns["position"].max(initial=-1)) + 1), np.nan)

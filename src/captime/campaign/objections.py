@@ -59,7 +59,7 @@ class Objections:
         """These came back in an earlier life of the campaign: a contradiction among them is still one."""
         for outcome in outcomes:
             self._compare_answers(outcome)
-            if outcome.status is not Status.LOST:
+            if outcome.status.meaning.counts:
                 self._failures = None
 
     def _stop_at_once(self, outcome: RunOutcome) -> None:
@@ -88,7 +88,7 @@ class Objections:
 
     def _compare_answers(self, outcome: RunOutcome) -> None:
         """Two configurations that contradict each other: one of them is wrong, and nobody knows which."""
-        if self._book is None or outcome.status is not Status.COMPLETED or outcome.measured is None:
+        if self._book is None or not outcome.status.meaning.answered or outcome.measured is None:
             return
         instance = self._stream.at(outcome.request.instance).instance.name
         found = self._book.note(instance, outcome.request.config, outcome.measured.answer)
@@ -107,11 +107,16 @@ class Objections:
         if self._failures is None:
             return
         for outcome in outcomes:
-            if outcome.status in (Status.COMPLETED, Status.CAPPED, Status.ABANDONED):
-                self._failures = None
-                return
-            if outcome.status is Status.FAILED:
-                self._failures.append(outcome)
+            match outcome.status:
+                case Status.COMPLETED | Status.CAPPED | Status.ABANDONED:
+                    self._failures = None
+                    return
+                case Status.FAILED:
+                    self._failures.append(outcome)
+                case Status.LOST:
+                    pass
+                case _:
+                    assert_never(outcome.status)
         if self._hopeless(self._failures):
             last = self._failures[-1]
             self._note("stopped", because="every run failed")

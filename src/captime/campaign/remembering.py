@@ -8,6 +8,7 @@ Runs that were lost are tried again here, below the procedure, which never hears
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from captime.campaign.journal import LedgerJournal
 from captime.executors.around import Around
@@ -24,8 +25,15 @@ def key_of(request: RunRequest) -> Key:
 
 def counts_for_good(outcome: RunOutcome) -> bool:
     """Whether it says all that there is to say; a run that was lost or stopped early does not."""
-    stopped_early = outcome.status is Status.CAPPED and outcome.runtime < outcome.request.captime
-    return outcome.status is not Status.LOST and not stopped_early
+    match outcome.status:
+        case Status.COMPLETED | Status.FAILED | Status.ABANDONED:
+            return True
+        case Status.CAPPED:
+            return outcome.runtime >= outcome.request.captime
+        case Status.LOST:
+            return False
+        case _:
+            assert_never(outcome.status)
 
 
 class Remembering(Around):

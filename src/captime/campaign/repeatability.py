@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from captime.errors import ScenarioError
 from captime.executors.protocol import Executor
-from captime.runs import RunOutcome, RunRequest, Status
+from captime.runs import RunOutcome, RunRequest
 
 # Pairs of runs, and by which factor the two of a pair may differ on a busy machine.
 PAIRS = 5
@@ -58,7 +58,7 @@ def try_twice(executor: Executor, captime: float, n_pairs: int = PAIRS) -> Repea
 
 def _time(outcome: RunOutcome) -> float:
     """When it ended; infinite if it was cut."""
-    return outcome.runtime if outcome.status in (Status.COMPLETED, Status.FAILED) else math.inf
+    return math.inf if outcome.status.meaning.unfinished else outcome.runtime
 
 
 def _differ(first: float, second: float) -> bool:

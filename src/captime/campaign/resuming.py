@@ -1,6 +1,7 @@
 """Going on where a ledger ends: nothing is stored but facts, so what was decided is decided again from them."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import assert_never
 
 from captime.campaign.census import Census
 from captime.campaign.goals import Change, change_of
@@ -10,7 +11,7 @@ from captime.evidence import Evidence
 from captime.executors.losses import Losses
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
-from captime.ledger.rows import Asked, Event, Noted, Observed, Started
+from captime.ledger.rows import Added, Asked, Event, Noted, Observed, Started
 from captime.live import tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
@@ -69,6 +70,10 @@ class Memory:
                     self.notes.append(event)
                     change = change_of(event)
                     self.changes += [] if change is None else [change]
+                case Added():
+                    pass
+                case _:
+                    assert_never(event)
             yield event
         reached("recovery")
 
@@ -79,7 +84,7 @@ class Memory:
             del self.open[outcome.request]
             if counts_for_good(outcome):
                 self.known[key_of(outcome.request)] = outcome
-            elif outcome.status is Status.LOST and outcome.verdict is not Verdict.INTERRUPTED:
+            elif not outcome.status.meaning.counts and outcome.verdict is not Verdict.INTERRUPTED:
                 self._losses.remember(outcome)
         self._census.take(heard)
         self._objections.recall(heard)

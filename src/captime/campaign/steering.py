@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from typing import assert_never
 
 from captime.campaign.earlier import NOTE, Earlier
 from captime.campaign.goals import Change, Goal, Joined, Longer, change_of, goal_of, let_join, set_goal, set_length
@@ -69,6 +70,8 @@ def make(procedure: Procedure, change: Change) -> int:
             set_length(procedure, length)
         case Joined():
             return let_join(procedure, change)
+        case _:
+            assert_never(change)
     return 0
 
 

@@ -62,7 +62,7 @@ class Losses(Around):
         return [self._judged(outcome) for outcome in super().collect(timeout)]
 
     def _judged(self, outcome: RunOutcome) -> RunOutcome:
-        if outcome.status is not Status.LOST:
+        if outcome.status.meaning.counts:
             return outcome
         self.remember(outcome)
         times = self._lost[outcome.request.config, outcome.request.instance]
@@ -197,7 +197,7 @@ class Waiting(Around):
         elif outcome.unbegun:
             self._back.append(self._never_begun(outcome.request))
             return False
-        elif outcome.status is not Status.LOST and outcome.verdict is not Verdict.CANCELLED:
+        elif outcome.status.meaning.counts and outcome.verdict is not Verdict.CANCELLED:
             self._ended_well(outcome)
         return True
 

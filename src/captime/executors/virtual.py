@@ -216,7 +216,7 @@ class VirtualExecutor:
     def _book(self, attempt: _Attempt, status: Status, runtime: float) -> RunOutcome:
         request, cost = attempt.request, runtime - attempt.before
         # What is lost is lost with everything it had behind it.
-        self._survived[request.config, request.instance] = 0.0 if status is Status.LOST else runtime
+        self._survived[request.config, request.instance] = runtime if status.meaning.counts else 0.0
         self._worked += cost
         return RunOutcome(request, status, runtime, cost)
 

@@ -29,7 +29,7 @@ from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, OUTCOME, SAMPLE, ST
 from captime.ledger.transaction import last_owner
 from captime.ledger.trouble import as_written, told_in_our_words
 from captime.ledger.walking import check_end, is_log_missing, missing_rows, tail, walk
-from captime.runs import RunOutcome, RunRequest, Status, Verdict
+from captime.runs import Meaning, RunOutcome, RunRequest, Status, Verdict
 
 _Value = TypeVar("_Value")
 Columns: TypeAlias = dict[str, NDArray[Any]]
@@ -38,6 +38,11 @@ STATUSES: tuple[Status, ...] = tuple(Status)
 """What the numbers in the column `status` stand for."""
 VERDICTS: tuple[Verdict, ...] = tuple(Verdict)
 """What the numbers in the column `verdict` stand for; -1 is none."""
+
+
+def which_mean(status: NDArray[Any], wanted: Callable[[Meaning], bool]) -> NDArray[np.bool_]:
+    """Return which numbers of the column `status` stand for one that means this."""
+    return np.isin(status, [code for code, each in enumerate(STATUSES) if wanted(each.meaning)])
 
 
 def _codes(column: str, values: tuple[str, ...], otherwise: int) -> str:

@@ -10,6 +10,7 @@ adds later; they have b_k.
 """
 
 import math
+from typing import assert_never
 
 from captime.procedures.pool_terms import Origin, PoolTerms
 
@@ -105,6 +106,8 @@ class PoolShares:
                 self._proposed += 1
                 self._number.append(self._proposed)
                 best = leader = shown = whole * by_arrival(self._proposed, self._expected)
+            case _:
+                assert_never(origin)
         self.log_best.append(-math.log(best))
         self.log_leader.append(-math.log(leader) if leader else math.inf)
         self.log_shown.append(-math.log(shown))

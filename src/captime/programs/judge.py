@@ -6,7 +6,7 @@ and is worth what "never finishes" is worth, however soon it came. There is no c
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from captime.programs.answers import TOLERANCE, agrees, meaning
 from captime.runs import STATUS_OF, UNBEGUN, Halt, Measurement, RunOutcome, RunRequest, Status, Verdict
@@ -179,7 +179,10 @@ def _stopped(report: Report, measured: float, seen: float) -> _Finding | None:
         case "output" | "disk":
             what = "to its output" if report.ended == "output" else "into its directory"
             return _Finding(Verdict.OUTPUT, measured, f"it wrote more {what} than it is allowed")
-    return None
+        case "exit" | "captime" | "cancelled" | "lost" | "unfit" | "not-started":
+            return None
+        case _:
+            assert_never(report.ended)
 
 
 def _by_itself(
@@ -232,6 +235,8 @@ def _account(told: Told, seconds: float, time: TellsTime) -> _Finding | None:
             return _Finding(Verdict.CRASH, seconds, told.problem or "the wrapper reports a crash")
         case "nothing":
             return _Finding(Verdict.UNKNOWN, seconds, told.problem or "nothing like a result was found")
+        case _:
+            assert_never(told.word)
 
 
 def _disagrees(reported: float | None, measured: float) -> bool:

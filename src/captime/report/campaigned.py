@@ -12,6 +12,7 @@ from captime.report.machine import certificate_json
 from captime.report.numbers.trend import Trend, trend_of
 from captime.report.stopped import why_stopped
 from captime.report.words import cpu_time
+from captime.runs import Verdict
 from captime.utilities.durations import duration_text
 
 IN_THE_ORDER_GIVEN = "in the order given, which has to be random"
@@ -152,7 +153,7 @@ def assumptions(result: CampaignResult) -> list[str]:
         said.append("The program cannot repeat a run, so runs that were stopped early or lost stay open for ever.")
     if result.learned:
         said.append(result.learned)
-    given_up = census.verdicts["blocked"] + census.verdicts["wall"]
+    given_up = census.verdicts[Verdict.BLOCKED.value] + census.verdicts[Verdict.WALL.value]
     if given_up:
         runs, they = ("1 run was", "it counts") if given_up == 1 else (f"{given_up:,} runs were", "they count")
         said.append(f"{runs} given up (lost too often, or the wall-clock guard); {they} both ways.")

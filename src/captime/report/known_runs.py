@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.ledger.reading import STATUSES, VERDICTS, Columns
-from captime.runs import RunRequest, Status, Verdict
+from captime.ledger.reading import VERDICTS, Columns, which_mean
+from captime.runs import STATUS_OF, RunRequest
 
 KINDS = ("answered", "cut at its captime", "failed", "stopped early", "open")
 """What the numbers in the column `kind` stand for."""
@@ -95,13 +95,13 @@ def known_runs(columns: Columns, in_flight: Sequence[RunRequest] = ()) -> KnownR
 
 def _kinds(status: IntArray, seen: FloatArray, captime: FloatArray) -> IntArray:
     kind = np.full(len(status), OPEN)
-    completed = status == STATUSES.index(Status.COMPLETED)
-    stopped = (status == STATUSES.index(Status.CAPPED)) | completed
+    completed = which_mean(status, lambda each: each.answered)
+    stopped = which_mean(status, lambda each: each.counts and each.unfinished and not each.final) | completed
     kind[stopped] = np.where(seen[stopped] >= captime[stopped], CUT, STOPPED)
     # Completed means strictly before the captime.
     kind[completed & (seen < captime)] = ANSWERED
-    kind[status == STATUSES.index(Status.FAILED)] = FAILED
-    kind[status == STATUSES.index(Status.ABANDONED)] = STOPPED
+    kind[which_mean(status, lambda each: each.never)] = FAILED
+    kind[which_mean(status, lambda each: each.unfinished and each.final)] = STOPPED
     return kind
 
 
@@ -150,8 +150,5 @@ def verdict_words(code: int) -> str:
     return VERDICTS[code].value if 0 <= code < len(VERDICTS) else ""
 
 
-FAILURES = tuple(
-    VERDICTS.index(verdict)
-    for verdict in (Verdict.CRASH, Verdict.WRONG, Verdict.UNKNOWN, Verdict.MEMOUT, Verdict.OUTPUT)
-)
+FAILURES = tuple(code for code, verdict in enumerate(VERDICTS) if STATUS_OF[verdict].meaning.never)
 """Verdicts of runs that never answer."""

@@ -99,21 +99,22 @@ class Agreement:
 
     def take(self, table: Table, row: Row) -> None:
         """Compare the next row; refuse it if it does not fit."""
-        told = dict(zip(("seq", *table.names), row, strict=False))
+        # By name: an older file has fewer columns.
+        told = dict(row)
         match table.name:
             case CAMPAIGN.name:
                 if hashlib.sha256(told["scenario"].encode()).hexdigest() != told["scenario_hash"]:
-                    _doubt(row[0], "has another scenario than its SHA-256 says")
+                    _doubt(row["seq"], "has another scenario than its SHA-256 says")
             case OWNER.name:
-                self._signed(row[0], told)
+                self._signed(row["seq"], told)
             case CONFIG.name:
-                self._registered(row[0], config_of(row))
+                self._registered(row["seq"], config_of(row))
             case SAMPLE.name:
-                self._met(row[0], sample_of(row))
+                self._met(row["seq"], sample_of(row))
             case NOTE.name:
-                self._noted(row[0], note_of(row))
+                self._noted(row["seq"], note_of(row))
             case _:
-                self._ran(table, row[0], told)
+                self._ran(table, row["seq"], told)
 
     def _ran(self, table: Table, row: int, told: Mapping[str, Any]) -> None:
         match table.name:

@@ -77,13 +77,15 @@ def _audited(reader: LedgerReader, newest: int, question: Question | str, end: s
         if table is CERTIFICATE:
             certified = certified_of(row)
             if certified.head != before:
-                raise LedgerDamaged(f"row {row[0]} is a certificate that rests on another head than the row before it")
+                raise LedgerDamaged(
+                    f"row {row['seq']} is a certificate that rests on another head than the row before it"
+                )
             if certified.sequence == newest:
                 held = certified
                 if isinstance(question, Question):
                     found = _checked(books, question, certified)
         books.take(table, row)
-        rows, before = row[0], row[-1].hex()
+        rows, before = row["seq"], row["hash"].hex()
     left_open = {**agreement.left_open, **found.left_open}
     told = [
         f"{rows:,} rows, each in its place with the hash it was written with, none missing between them",

@@ -112,20 +112,20 @@ class Books:
     def take(self, table: Table, row: Row) -> None:
         """The next row."""
         if table is START:
-            self._started(*row[:5])
+            self._started(row["seq"], row["config"], row["position"], row["attempt"], row["captime"])
         elif table is OUTCOME:
             self._came_back(row)
         elif table is LOOK:
-            self._seen(*row[:5])
+            self._seen(row["seq"], row["config"], row["position"], row["attempt"], row["seconds"])
         elif table is ASK:
             self._asked(row)
         elif table is SAMPLE:
-            self.positions.add(row[1])
+            self.positions.add(row["position"])
         elif table is NOTE:
             self.notes.append(note_of(row))
         elif table is CONFIG:
             self.n_configs += 1
-            self.configs.append((row[0], config_of(row)))
+            self.configs.append((row["seq"], config_of(row)))
             self.runs.append({})
             self.ordered.append([])
 
@@ -143,7 +143,7 @@ class Books:
             self.at_first_race_order = [{where: replace(run) for where, run in runs.items()} for runs in self.runs]
         for config, n, start in zip(targets.config.tolist(), targets.n.tolist(), first.tolist(), strict=True):
             if config < self.n_configs:
-                self.ordered[config].append((row[0], n, start))
+                self.ordered[config].append((row["seq"], n, start))
 
     def _started(self, sequence: int, config: int, position: int, attempt: int, captime: float | None) -> None:
         limit = math.inf if captime is None else captime
@@ -165,23 +165,29 @@ class Books:
         run.attempt, run.captime, run.flying = attempt, limit, True
 
     def _came_back(self, row: Row) -> None:
-        sequence, config, position, attempt, status, runtime, cost, orphan = row[:8]
+        sequence, config, position, attempt = row["seq"], row["config"], row["position"], row["attempt"]
+        status, runtime = row["status"], row["runtime"]
         run = self.runs[config].get(position) if config < self.n_configs else None
         if run is None or attempt > run.attempt:
             _doubt(sequence, f"is the outcome of a run that was not started: {config} on {position}, attempt {attempt}")
         counts = attempt == run.attempt and run.flying
-        if counts == bool(orphan):
+        if counts == bool(row["orphan"]):
             _doubt(sequence, "is set aside, but it is the attempt that counts" if counts else "counts, and must not")
-        self.cost += cost
+        self.cost += row["cost"]
         if not counts:
             self.orphans += 1
             return
         self.counted += 1
         run.flying, run.status = False, status
-        if status == "completed":
-            run.runtime = max(runtime, run.seen)
-        elif status != "failed":
-            run.seen = max(runtime, run.seen)
+        match status:
+            case "completed":
+                run.runtime = max(runtime, run.seen)
+            case "failed":
+                pass
+            case "capped" | "lost" | "abandoned":
+                run.seen = max(runtime, run.seen)
+            case _:
+                _doubt(sequence, f"has the status {status!r}, which nobody knows")
 
     def _seen(self, sequence: int, config: int, position: int, attempt: int, seconds: float) -> None:
         run = self.runs[config].get(position) if config < self.n_configs else None

@@ -23,12 +23,13 @@ STATUSES: Mapping[str, tuple[str, ...]] = {
     "memout": ("failed",),
     "output": ("failed",),
     "lost": ("lost", "abandoned"),
+    "interrupted": ("lost", "abandoned"),
     "blocked": ("abandoned",),
 }
 """Under which status each verdict may stand. Under the second only where the program cannot repeat itself; a capped run
 only where its own time counts, because our clock cut it before it could report that."""
 
-_OURS = ("lost", "blocked")
+_OURS = ("lost", "interrupted", "blocked")
 # Seconds are doubles, made of whole nanoseconds by one division.
 _ROUNDED = 1e-9
 # What the program left running is part of its CPU time, and not of its runtime.

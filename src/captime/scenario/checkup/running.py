@@ -4,6 +4,7 @@ import statistics
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import assert_never
 
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
 from captime.programs.answers import agrees, contradicts, meaning
@@ -115,7 +116,12 @@ def _advice(parts: Parts, outcome: RunOutcome) -> str:
             return "make the program print less, or raise target.output_limit"
         case Verdict.WALL:
             return "the program sleeps, or the machine is too busy; raise target.wall_factor or use clock = 'wall'"
-    return "run the command yourself"
+        case None | Verdict.ANSWERED | Verdict.CAPPED | Verdict.CANCELLED:
+            return "run the command yourself"
+        case Verdict.LOST | Verdict.INTERRUPTED | Verdict.BLOCKED:
+            return "run the command yourself"
+        case _:
+            assert_never(outcome.verdict)
 
 
 def _advice_on_functions(outcome: RunOutcome) -> str:
@@ -133,7 +139,12 @@ def _advice_on_functions(outcome: RunOutcome) -> str:
             return "make the function print less, or raise target.output_limit"
         case Verdict.WALL:
             return "the function sleeps, or the machine is too busy; raise target.wall_factor or use clock = 'wall'"
-    return "make the call yourself, in a fresh Python"
+        case None | Verdict.ANSWERED | Verdict.CAPPED | Verdict.CANCELLED | Verdict.CRASH:
+            return "make the call yourself, in a fresh Python"
+        case Verdict.LOST | Verdict.INTERRUPTED | Verdict.BLOCKED:
+            return "make the call yourself, in a fresh Python"
+        case _:
+            assert_never(outcome.verdict)
 
 
 def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:

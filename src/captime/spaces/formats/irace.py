@@ -49,7 +49,7 @@ def read_irace(text: str, file: str) -> Space:
             else:
                 _declaration(draft, number, content)
         except ScenarioError as flaw:
-            raise flaw if str(flaw).startswith(f"{file}, line ") else draft.flaw(number, flaw) from None
+            raise draft.flaw(number, flaw) from None
     if digits is not None:
         draft.parameters = {name: (line, _rounded(each, digits)) for name, (line, each) in draft.parameters.items()}
     return draft.space()

@@ -18,6 +18,10 @@ from captime.spaces.space import Space
 _LARGEST = 32 << 20
 
 
+class LineError(ScenarioError):
+    """What is wrong with a line of a file; the message names both."""
+
+
 def text_in(path: Path) -> str:
     """The text of a file; bytes that are none are named by their line."""
     try:
@@ -70,9 +74,9 @@ class Draft:
     forbidden: list[tuple[int, Callable[[dict[str, Parameter]], Clause]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def flaw(self, line: int, what: object) -> ScenarioError:
-        """An error that names the file and the line."""
-        return ScenarioError(f"{self.file}, line {line}: {what}")
+    def flaw(self, line: int, what: object) -> LineError:
+        """Return an error that names the file and the line; one that does so already is kept."""
+        return what if isinstance(what, LineError) else LineError(f"{self.file}, line {line}: {what}")
 
     def declare(self, line: int, parameter: Parameter) -> None:
         """One more parameter; the same declaration may be repeated, another one of the same name may not."""

@@ -25,7 +25,7 @@ def read_pcs(text: str, file: str) -> Space:
         try:
             _read_line(draft, line, content)
         except ScenarioError as flaw:
-            raise flaw if str(flaw).startswith(f"{file}, line ") else draft.flaw(line, flaw) from None
+            raise draft.flaw(line, flaw) from None
     return draft.space()
 
 
