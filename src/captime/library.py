@@ -1,7 +1,8 @@
 """`captime.configure`: a campaign from Python in one call, with a function or a command as its target."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from inspect import signature
 from os import PathLike, fspath
@@ -134,11 +135,10 @@ def configure(
     if ledger is not None:
         asked = as_begun(asked, Path(ledger))
     parts = asked.build()
-    # Not before the call is known to be right: one that is refused leaves nothing behind.
-    path = Path(mkdtemp(prefix="captime-")) / "campaign.ledger" if ledger is None else Path(ledger)
     question = question_of(parts)
     earlier = lessons_of(_paths(learn_from), question)
     with (
+        _ledger_at(ledger, "campaign.ledger") as path,
         executor_of(parts, path, client, jobs) as make,
         campaign_view(
             question.names,
@@ -204,10 +204,11 @@ def validate(
     parts = tested.build()
     question = replace(question_of(parts), proposer=None)
     seconds = usual_captime(question) if captime is None else parse_duration(str(captime), "captime")
-    path = Path(mkdtemp(prefix="captime-")) / "validation.ledger" if ledger is None else Path(ledger)
-    with campaign_view(
-        question.names, 0.0, "captime.validate", quiet=not progress, ledger=path, n_runs=len(rows) * (count or 0)
-    ) as view:
+    n_runs = len(rows) * (count or tested.stream.length or 0)
+    with (
+        _ledger_at(ledger, "validation.ledger") as path,
+        campaign_view(question.names, 0.0, "captime.validate", quiet=not progress, ledger=path, n_runs=n_runs) as view,
+    ):
         measure(
             question,
             path,
@@ -220,6 +221,20 @@ def validate(
     table, unfinished = measured_runs(path, "held-out", seconds)
     refuse_if_silent(table, question)
     return compare(table, question.utility, delta, unfinished)
+
+
+@contextmanager
+def _ledger_at(given: str | PathLike[str] | None, name: str) -> Iterator[Path]:
+    """Give the place of a ledger, a folder of its own if none was named; a call that is refused leaves no folder."""
+    if given is not None:
+        yield Path(given)
+        return
+    folder = Path(mkdtemp(prefix="captime-"))
+    try:
+        yield folder / name
+    finally:
+        with suppress(OSError):  # not empty: the ledger is in it
+            folder.rmdir()
 
 
 def _held_out(result: CampaignResult, instances: Instances | int) -> Scenario:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from campaign_stand_ins import folder, ledger_in
 from captime import configure
 from captime.campaign.result import CampaignResult
+from captime.cli import app
 from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger import LedgerReader
 from captime.report.campaigned import campaign_json
@@ -187,3 +189,28 @@ def test_failures_of_functions_are_told_in_the_words_of_functions(folder: Path, 
     assert sentence in str(stopped.value)
     assert "The call was: fails_" in str(stopped.value)
     assert "command" not in str(stopped.value)
+
+
+def without_seed(settings: dict[str, int], instance: int) -> bool:
+    """Does not say that it takes the same time again."""
+    return settings["pace"] + instance > 0
+
+
+def test_calls_that_are_refused_late_leave_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A temporary folder for the ledger, the folder of generated instances, the folder of the demo."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(ScenarioError, match="it is not given the seed"):
+        configure(
+            without_seed,
+            [1, 2],
+            {"a": {"pace": 1}, "b": {"pace": 2}},
+            utility="uniform(60)",
+            procedure="up",
+            progress=False,
+        )
+    command, generated = ["true", "{instance}"], {"generator": ["echo", "{k}"], "folder": str(tmp_path / "made")}
+    with pytest.raises(ScenarioError, match="it is not given the seed"):
+        configure(command, generated, {"a": {}, "b": {}}, utility="uniform(60)", procedure="up", progress=False)
+    refused = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--wall", "soon"])
+    assert refused.exit_code != 0
+    assert not list(tmp_path.iterdir())

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from captime import PROCEDURES, UTILITIES, __version__, simulate
 from captime.bounds import BOUNDS
 from captime.cli import app
+from captime.cli.run import run_command
 from captime.procedures.options import option_types
 from captime.report.machine import as_json
 from captime.sources.synthetic import synthetic_table
@@ -275,3 +276,12 @@ def test_no_page_names_a_place_on_somebodys_machine() -> None:
     """Absolute paths mean nothing to a reader."""
     for page, text in PAGES.items():
         assert not re.search(r"(?<![\w.])/(home|Users|tmp|work|root|var)/", text), page
+
+
+def test_the_readme_has_the_exit_codes_of_run() -> None:
+    """All of them, and 1 for a bug of ours."""
+    told = re.findall(r"\b(\d+)(?:, (\d+))?:", run_command.__doc__ or "")
+    codes = {int(code) for pair in told for code in pair if code}
+    listed = section("README.md", "Your own program").partition("Exit codes of `captime run`:")[2].partition("\n\n")[0]
+    assert {int(code) for code in re.findall(r"\*\*(\d+)\*\*", listed)} == codes | {1}
+    assert {0, 2, 3, 4, 5, 6, 7, 130, 143} == codes

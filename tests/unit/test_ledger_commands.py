@@ -1,12 +1,16 @@
 import csv
 import json
+import re
 import shutil
 import sqlite3
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from captime.certificate import Certificate
 from captime.cli import app
 from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, SampleRow
@@ -87,6 +91,23 @@ def test_status_shows_what_is_certified_and_what_is_under_way(recorded: Path, st
     assert told["events"][-1]["kind"] == "warning"
 
 
+@pytest.mark.parametrize(("length", "expected"), [(None, True), (9, True), (3, False)])
+def test_time_left_is_guessed_only_while_it_runs_and_instances_are_left(
+    tmp_path: Path, length: int | None, expected: bool
+) -> None:
+    """Once all instances were met nothing more is coming, and a closed ledger gets nowhere at any pace."""
+    path = tmp_path / "slow.ledger"
+    facts = {"goal": 0.01, "length": length}
+    with Ledger.create(path, facts, [ConfigRow(0, "a"), ConfigRow(1, "b")]) as ledger:
+        runs = [RunRequest(0, position, 2.0) for position in range(3)]
+        ledger.started(runs, {position: SampleRow(position, f"{position}.cnf") for position in range(3)})
+        for minute, epsilon in enumerate((0.8, 0.6, 0.4, 0.3), start=1):
+            ledger.certified(Certificate(0, epsilon, 0.1, 2, 0.2, 0.9), minute, 60.0 * minute, 60.0 * minute, 2)
+        ledger.flush()
+        assert ("at this pace" in typed("status", path).stdout) == expected
+    assert "at this pace" not in typed("status", path).stdout
+
+
 def test_export_writes_every_run_with_everything_beside_it(strange: Path, tmp_path: Path) -> None:
     """CSV keeps bytes as they are; for spreadsheets, nothing begins a formula."""
     plain, safe = tmp_path / "runs.csv", tmp_path / "safe.csv"
@@ -130,3 +151,19 @@ def test_backup_and_salvage_make_ledgers_that_pass(recorded: Path, tmp_path: Pat
     assert "It ends there because" in result.stdout
     assert typed("verify", saved).exit_code in (0, 3)
     assert typed("backup", recorded, "-o", saved).exit_code != 0
+
+
+@pytest.mark.parametrize("name", sorted(each.name or "" for each in app.registered_commands))
+def test_square_brackets_in_help_are_shown(name: str) -> None:
+    """`the [space] section` is no markup; every bracketed word of a docstring or of an option's help is printed."""
+    command: Any = next(each.callback for each in app.registered_commands if each.name == name)
+    parameters = signature(command).parameters.values()
+    written = "\n".join([command.__doc__, *(info.help or "" for each in parameters for info in infos(each.annotation))])
+    shown = " ".join(typed(name, "--help").stdout.replace("│", " ").split())
+    for word in re.findall(r"\[[a-z][^\]]*\]", written):
+        assert word in shown
+
+
+def infos(annotation: Any) -> list[Any]:
+    """What typer is told about a parameter."""
+    return [each for each in getattr(annotation, "__metadata__", ()) if hasattr(each, "help")]

@@ -1,5 +1,6 @@
 """`captime measure`: what it says while it runs, why it ended, and what to type next."""
 
+import json
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -67,4 +68,20 @@ def test_instances_with_replacement_are_refused_before_any_run(folder: Path) -> 
     refused = measured(folder, "--instances", "10")
     assert isinstance(refused.exception, ScenarioError), refused.output
     assert 'instances.sampling is "replace"' in str(refused.exception)
-    assert not (folder / "table.ledger").exists()
+    assert not list(folder.glob("table*.ledger"))
+
+
+def test_run_and_measure_of_one_name_have_ledgers_of_their_own(folder: Path) -> None:
+    """`scenario.npz` and `scenario.toml` are natural names; both commands called their ledger scenario.ledger."""
+    campaign = scripted_campaign(folder, order="arrival", instances=40)
+    campaign.certificate()
+    table = folder / "scenario.npz"
+    words = ["measure", str(campaign.scenario), "--out", str(table), "--captime", "30s", "--quiet", "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert json.loads(done.stdout)["ledger"] == str(folder / "scenario.measured.ledger")
+    # A ledger that an earlier release has begun under the old name is gone on with.
+    older = folder / "older.ledger"
+    (folder / "scenario.measured.ledger").rename(older)
+    again = CliRunner().invoke(app, [*words[:2], "--out", str(folder / "older.npz"), *words[4:]])
+    assert json.loads(again.stdout)["ledger"] == str(older)

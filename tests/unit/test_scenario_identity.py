@@ -124,6 +124,7 @@ def test_one_changed_byte_in_a_file_is_named(folder: Path, name: str, field: str
     found = difference(before, canonical(folder, base()))
     assert len(found) == 1
     assert found[0].startswith(field)
+    assert (f"the program {name!r} has changed" in found[0]) == field.startswith("target.programs")
     assert name in found[0]
 
 

@@ -52,10 +52,11 @@ def test_the_command_shows_the_winner_of_a_ledger(folder: Path) -> None:
     assert told["settings"] == {"line": 1}
     assert told["gamma"] is None
     assert told["statement"] == shown.stdout.splitlines()[0]
+    assert CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "name"]).stdout == "quick\n"
     assert CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "json"]).stdout == '{"line": 1}\n'
     assert CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "dict"]).stdout == "{'line': 1}\n"
     refused = CliRunner().invoke(app, ["best", str(campaign.ledger), "--as", "poetry"])
-    assert "'poetry'; it can be command, json, python, toml, pcs, arguments, irace" in str(refused.exception)
+    assert "'poetry'; it can be name, command, json, python, toml, pcs, arguments, irace" in str(refused.exception)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -73,3 +74,60 @@ def test_on_a_space_the_luckiest_share_is_not_left_unsaid(folder: Path) -> None:
     told = json.loads(CliRunner().invoke(app, ["best", str(path), "--json"]).stdout)
     assert 0.0 < told["gamma"] < 1.0
     assert f"its luckiest {rounded_up(100 * told['gamma'], 1)} % left out" in shown.stdout
+
+
+def test_the_winner_of_a_portfolio_is_named_with_its_command(folder: Path) -> None:
+    """Programs without settings: every form but the command was empty."""
+    (folder / "scenario.toml").write_text(
+        """
+utility = "uniform(1s)"
+[target]
+exit_codes = [0]
+[configurations.cat]
+command = ["cat", "{instance}"]
+[configurations.checksum]
+command = ["cksum", "{instance}"]
+answer = "^[0-9]+"
+[instances]
+files = "scenario.toml"
+sampling = "replace"
+""",
+        encoding="utf-8",
+    )
+    done = CliRunner().invoke(app, ["run", str(folder / "scenario.toml"), "--quiet", "--jobs", "1", "--epsilon", "0.7"])
+    assert done.exit_code == 0, done.output
+    ledger = str(folder / "scenario.ledger")
+    told = json.loads(CliRunner().invoke(app, ["best", ledger, "--json"]).stdout)
+    assert told["name"] in {"cat", "checksum"}
+    assert told["forms"]["name"] == told["name"]
+    program = {"cat": "cat", "checksum": "cksum"}[told["name"]]
+    entry = tomllib.loads(f"x = {told['forms']['toml']}")["x"]
+    assert entry["command"] == [program, "{instance}"]
+    assert json.loads(told["forms"]["json"]) == ast.literal_eval(told["forms"]["python"]) == entry
+    assert not {"pcs", "arguments", "irace"} & told["forms"].keys()
+    assert CliRunner().invoke(app, ["best", ledger, "--as", "name"]).stdout == f"{told['name']}\n"
+    assert program in CliRunner().invoke(app, ["best", ledger, "--as", "command"]).stdout
+
+
+def test_the_winner_of_functions_is_a_call(folder: Path) -> None:
+    """A line of Python, with no quotes of a shell around it."""
+    module = f"module_{abs(hash(str(folder)))}"
+    (folder / f"{module}.py").write_text("def solve(settings, instance, seed):\n    return True\n", encoding="utf-8")
+    (folder / "scenario.toml").write_text(
+        f"""
+utility = "uniform(1s)"
+[target]
+function = "{module}:solve"
+[configurations]
+only = {{ steps = 3 }}
+[instances]
+values = [1]
+sampling = "replace"
+""",
+        encoding="utf-8",
+    )
+    done = CliRunner().invoke(app, ["run", str(folder / "scenario.toml"), "--quiet", "--jobs", "1"])
+    assert done.exit_code == 0, done.output
+    for form in ("command", "call"):
+        shown = CliRunner().invoke(app, ["best", str(folder / "scenario.ledger"), "--as", form])
+        assert shown.stdout == f"{module}:solve(settings={{'steps': 3}}, instance=INSTANCE, seed=1)\n"

@@ -4,15 +4,28 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from scipy.special import bdtrc
+
 from captime.runs import RunOutcome
 
-_DEGRADED = 0.01
+# More runs than this share are disturbed, by more than chance explains at this level.
+_DEGRADED, _BY_CHANCE = 0.01, 0.01
 _DISTURBANCES = ("contended", "drifted", "swapping", "throttled")
 
 
 def disturbing(flags: Mapping[str, int], counted: int) -> list[str]:
-    """Which warnings so many runs carry that times are doubtful: the certificate says so in its first line."""
-    return [flag for flag in _DISTURBANCES if flags.get(flag, 0) > _DEGRADED * max(1, counted)]
+    """Return the warnings that too many runs carry: times are doubtful, and the certificate says so.
+
+    A few runs are disturbed on every machine. If 1 % of all runs were, that many or more of `counted` would be flagged
+    with a probability of less than 1 %: 1 of 56 (0.43) says nothing, 4 of 56 (0.002) do.
+    """
+    return [flag for flag in _DISTURBANCES if _too_many(flags.get(flag, 0), counted)]
+
+
+def _too_many(flagged: int, counted: int) -> bool:
+    if flagged <= _DEGRADED * counted:
+        return False
+    return float(bdtrc(flagged - 1, max(counted, flagged), _DEGRADED)) < _BY_CHANCE
 
 
 @dataclass(slots=True)

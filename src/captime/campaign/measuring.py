@@ -19,6 +19,9 @@ from captime.procedures.survey import Survey
 from captime.runs import Meaning
 from captime.sources import RuntimeTable
 
+SURVEY = "survey"
+"""What ledgers of measured tables name as their procedure."""
+
 
 def _never() -> bool:
     return False
@@ -73,13 +76,13 @@ def survey_of(question: Question, captime: float, instances: int | None = None) 
         raise ScenarioError(f"the captime of the table is {captime!r}, but it has to be a positive number of seconds")
     return replace(
         question,
-        procedure="survey",
+        procedure=SURVEY,
         options={},
         epsilon=0.0,
         maker=partial(Survey, captime=captime, instances=instances),
         identity={
             **{name: value for name, value in question.identity.items() if name != "rules"},
-            "procedure": "survey",
+            "procedure": SURVEY,
             "options": {"captime": captime, "instances": instances},
         },
     )

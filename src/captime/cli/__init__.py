@@ -8,13 +8,16 @@ your program; 130 and 143 ended by a signal, with the certificate printed.
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import getdoc, signature
 from io import TextIOWrapper
 from typing import Any
 
 import typer
+from rich.markup import escape
 from typer.core import TyperGroup
+from typer.models import ParameterInfo
 
 from captime.cli.backup import backup_command
 from captime.cli.best import best_command
@@ -95,27 +98,38 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("init")(init_command)
-app.command("doctor")(doctor_command)
-app.command("run")(run_command)
-app.command("measure")(measure_command)
-app.command("validate")(validate_command)
-app.command("best")(best_command)
-app.command("backup")(backup_command)
-app.command("export")(export_command)
-app.command("salvage")(salvage_command)
-app.command("status")(status_command)
-app.command("report")(report_command)
-app.command("plot")(plot_command)
-app.command("dashboard")(dashboard_command)
-app.command("verify")(verify_command)
-app.command("simulate")(simulate_command)
-app.command("utility")(utility_command)
-app.command("space")(space_command)
-app.command("experiment")(experiment_command)
-app.command("data")(data_command)
-app.command("list")(list_command)
-app.command("demo")(demo_command)
+
+
+def _register(name: str, command: Callable[..., None]) -> None:
+    """Add a command; square brackets in its help, as in [space], are the user's and no markup of Rich."""
+    for parameter in signature(command).parameters.values():
+        for info in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(info, ParameterInfo) and info.help is not None:
+                info.help = escape(info.help)
+    app.command(name, help=escape(getdoc(command) or ""))(command)
+
+
+_register("init", init_command)
+_register("doctor", doctor_command)
+_register("run", run_command)
+_register("measure", measure_command)
+_register("validate", validate_command)
+_register("best", best_command)
+_register("backup", backup_command)
+_register("export", export_command)
+_register("salvage", salvage_command)
+_register("status", status_command)
+_register("report", report_command)
+_register("plot", plot_command)
+_register("dashboard", dashboard_command)
+_register("verify", verify_command)
+_register("simulate", simulate_command)
+_register("utility", utility_command)
+_register("space", space_command)
+_register("experiment", experiment_command)
+_register("data", data_command)
+_register("list", list_command)
+_register("demo", demo_command)
 
 
 @app.callback(invoke_without_command=True)

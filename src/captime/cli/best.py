@@ -11,12 +11,17 @@ from captime.campaign.roster import configuration_of
 from captime.cli.recorded import account_of_ledger, say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
+from captime.programs import FunctionProgram
 from captime.programs.hints import did_you_mean
 from captime.report.winner import FORMS, OTHER_NAMES, as_command
 from captime.report.words import printable, statement
 from captime.scenario import load_scenario
 
-_COMMAND = "command"
+_COMMAND, _CALL, _NAME = "command", "call", "name"
+_OWN = ("command", "answer", "exit_codes")
+"""What a configuration may have beside its settings, if several programs are compared."""
+_OF_SETTINGS = ("pcs", "arguments", "irace")
+"""Forms that know settings and nothing else."""
 
 
 def best_command(
@@ -25,7 +30,7 @@ def best_command(
     form: Annotated[
         str | None,
         typer.Option(
-            "--as", metavar="FORM", help="command, json, python, toml, pcs, arguments or irace; all by default."
+            "--as", metavar="FORM", help="name, command, json, python, toml, pcs, arguments or irace; all by default."
         ),
     ] = None,
     scenario: Annotated[
@@ -33,9 +38,10 @@ def best_command(
     ] = None,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object with all forms.")] = False,
 ) -> None:
-    """Show the recommended configuration as command line, JSON, Python, TOML, PCS, arguments of wrappers, or for irace.
+    """Show the recommended configuration: its name, command line, JSON, Python, TOML, PCS, arguments, or for irace.
 
-    Without --as, what is certified about it stands first.
+    Without --as, what is certified about it stands first. A configuration with a command of its own has it in JSON,
+    Python and TOML, too.
     """
     form = None if form is None else _form(form)
     with LedgerReader(ledger) as reader:
@@ -49,9 +55,16 @@ def best_command(
     settings = row.settings.get("settings", row.settings)
     if not isinstance(settings, dict):
         raise ScenarioError(f"{ledger}: configuration {printable(row.name)} has no settings on record")
-    found = {name: make(settings) for name, make in FORMS.items() if form in (None, name)}
+    own = {} if settings is row.settings else {name: row.settings[name] for name in _OWN if name in row.settings}
+    found = {
+        name: make(settings if name in _OF_SETTINGS else {**own, **settings})
+        for name, make in FORMS.items()
+        if form == name or (form is None and (settings or name not in _OF_SETTINGS or not own))
+    }
     if path is not None and form in (None, _COMMAND):
-        found = {_COMMAND: as_command(_words(path, row)), **found}
+        found = {**_started(path, row), **found}
+    if form in (None, _NAME):
+        found = {_NAME: row.name, **found}
     if as_json_object:
         held = certified.certificate
         told = {
@@ -65,7 +78,7 @@ def best_command(
         }
         typer.echo(json.dumps(told, indent=2))
     elif form is not None:
-        typer.echo(found[form])
+        typer.echo(found[form] if form in found else found[_CALL])
     else:
         typer.echo(said)
         for name, text in found.items():
@@ -75,14 +88,17 @@ def best_command(
 
 def _form(typed: str) -> str:
     """The form that is meant, by any of its names."""
-    form, known = OTHER_NAMES.get(typed, typed), (_COMMAND, *FORMS)
+    form, known = OTHER_NAMES.get(typed, typed), (_NAME, _COMMAND, *FORMS)
     if form not in known:
         near = did_you_mean(typed, (*known, *OTHER_NAMES))
         raise ScenarioError(f"--as is {typed!r}{near or '; it can be ' + ', '.join(known)}")
     return form
 
 
-def _words(path: Path, row: ConfigRow) -> list[str]:
-    """The command, with the instance left open; the seed is one among many."""
-    alone = replace(load_scenario(path), candidates=(configuration_of(row),))
-    return alone.program.command_line(0, "INSTANCE", 1)
+def _started(path: Path, row: ConfigRow) -> dict[str, str]:
+    """The command or the call, with the instance left open; the seed is one among many."""
+    program = replace(load_scenario(path), candidates=(configuration_of(row),)).program
+    words = program.command_line(0, "INSTANCE", 1)
+    if isinstance(program, FunctionProgram):
+        return {_CALL: words[0].replace("'INSTANCE'", "INSTANCE")}
+    return {_COMMAND: as_command(words)}

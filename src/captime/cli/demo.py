@@ -13,7 +13,7 @@ from captime.campaign import CampaignResult, run_campaign
 from captime.campaign.from_parts import manner_of, question_of
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
-from captime.errors import MissingExtra
+from captime.errors import MissingExtra, ScenarioError
 from captime.instances import script
 from captime.report.campaign_view import campaign_view
 from captime.report.campaigned import account_of_campaign
@@ -26,6 +26,7 @@ from captime.report.words import message
 from captime.scenario import load_scenario
 from captime.scenario.machine import allowed_cores
 from captime.skeptic import audit
+from captime.utilities.durations import parse_duration
 
 _SCENARIO = """\
 # Made by `captime demo`: kissat on planted 3-colouring formulas. Go on with it: captime run {name} --epsilon 0.05
@@ -74,7 +75,11 @@ def demo_command(
     kissat = _kissat()
     picture = out / "epsilon.png"
     check_picture_path(picture)
+    parse_duration(wall, "--wall")
+    if not 0.0 <= epsilon < 1.0:
+        raise ScenarioError(f"--epsilon is {epsilon:g}; expected a number from 0 to less than 1, such as 0.1")
     console = Console(highlight=False, soft_wrap=True)
+    # Not before the call is known to be right: one that is refused leaves nothing behind, and takes nothing away.
     out.mkdir(parents=True, exist_ok=True)
     path = out / "scenario.toml"
     text = _SCENARIO.format(

@@ -82,14 +82,14 @@ def experiment_command(
     kappa = None if scale is None else parse_duration(scale, "--scale")
     setting = Setting(table, kappa, sampling, EXPERIMENTS[name].delta)
     others = [row for path in also or () for row in _read(path)]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ScenarioError(f"--out {out} cannot be a folder ({error.strerror}); choose another place") from error
     base = out / f"{name}-{_safe(table.name)}"
     pictures = [base.with_name(f"{base.name}{suffix}") for suffix in (".pdf", ".png")]
     for picture in pictures:
         check_picture_path(picture)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ScenarioError(f"--out {out} cannot be a folder ({error.strerror}); choose another place") from error
     with _progress(f"{name} on {table.name}", seeds, quiet=as_json_object) as (bar, task):
         rows = compute(
             name,

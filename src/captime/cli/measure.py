@@ -12,10 +12,11 @@ from captime.campaign import measure, table_of
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
 from captime.campaign.identity import with_recorded_seed
-from captime.campaign.measuring import check_sampling
+from captime.campaign.measuring import SURVEY, check_sampling
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
+from captime.ledger import LedgerReader
 from captime.programs.configurations import Configuration
 from captime.report.campaign_view import campaign_view
 from captime.report.words import cpu_time, message, printable
@@ -39,7 +40,7 @@ def measure_command(
         int | None, typer.Option(min=1, help="On a space: the default and so many random configurations.")
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; beside the table by default.")
+        Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; TABLE.measured.ledger by default.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many runs go on at once.")] = None,
     oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
@@ -54,7 +55,7 @@ def measure_command(
         raise ScenarioError(
             f"--out is {str(out)!r}; tables are written as .npz files, so say {out.with_suffix('.npz')}"
         )
-    path = ledger or out.with_suffix(".ledger")
+    path = ledger or _ledger_beside(out)
     asked_for = with_recorded_seed(load_scenario(scenario), path)
     if draws is not None:
         asked_for = replace(asked_for, candidates=_drawn(asked_for.proposer, draws, scenario))
@@ -98,6 +99,17 @@ def measure_command(
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
     raise typer.Exit(0 if stopped == COMPLETE else 3)
+
+
+def _ledger_beside(table: Path) -> Path:
+    """Return the ledger of a table: never the name that `captime run` gives to the ledger of a scenario."""
+    earlier = table.with_suffix(".ledger")
+    if earlier.is_file():
+        # Tables had such ledgers once; what was measured there is not measured again.
+        with LedgerReader(earlier) as reader:
+            if reader.scenario.get("procedure") == SURVEY:
+                return earlier
+    return table.with_suffix(".measured.ledger")
 
 
 def _drawn(proposer: Proposer | None, count: int, scenario: Path) -> tuple[Configuration, ...]:

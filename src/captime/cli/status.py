@@ -65,7 +65,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "goal": _goal(reader),
         "gamma_goal": _gamma_goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
-        "pace": _pace(reader),
+        "pace": _pace(reader) if state == "running" else "",
         "learned": learned_words(reader.events()) or None,
         "n_configs": len(names),
         "candidates_left": None if newest is None else newest.candidates,
@@ -121,10 +121,27 @@ def _gamma_goal(reader: LedgerReader) -> float | None:
 
 
 def _pace(reader: LedgerReader) -> str:
+    """Return a guess at how long it may still take; nothing once every instance was met, which ends the stream."""
+    if _used_up(reader):
+        return ""
     pace = Pace(_goal(reader) or 0.0)
     for certified in reader.certificates():
         pace.note(certified.wall_seconds, certified.certificate.epsilon)
     return pace.words()
+
+
+def _used_up(reader: LedgerReader) -> bool:
+    length = reader.scenario.get("length")
+    if not isinstance(length, int):
+        return False
+    added = sum(len(entries) for entries in _added(reader))
+    return len(reader.sample_rows()) >= length + added
+
+
+def _added(reader: LedgerReader) -> list[list[object]]:
+    """Return the instances that were added on the way."""
+    listed = [event.facts.get("list") for event in reader.events() if event.kind == "instances"]
+    return [entries for entries in listed if isinstance(entries, list)]
 
 
 def _seats(reader: LedgerReader, state: str) -> tuple[list[Seated], int]:

@@ -54,7 +54,7 @@ FORMS: dict[str, Callable[[Settings], str]] = {
     "irace": as_irace,
 }
 """Forms that need nothing but the settings."""
-OTHER_NAMES = {"dict": "python", "command-line": "command", "shell": "command", "smac": "pcs"}
+OTHER_NAMES = {"dict": "python", "command-line": "command", "shell": "command", "call": "command", "smac": "pcs"}
 """What people call some forms, too."""
 
 

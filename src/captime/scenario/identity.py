@@ -26,6 +26,8 @@ _RULES, _VERSION = "rules", "captime"
 _MISSING = object()
 _SHOWN = 60
 _FEW = 3
+_PROGRAMS = ".programs."
+"""Below this stand digests of programs, by the word of the command that names them."""
 
 
 def scenario_hash(canonical: Mapping[str, Any]) -> str:
@@ -123,6 +125,9 @@ def _differences(where: str, old: Any, new: Any) -> Iterator[str]:
             yield from _differences(inner, old.get(name, _MISSING), new.get(name, _MISSING))
     elif isinstance(old, list) and isinstance(new, list) and where.endswith(".list"):
         yield from _of_lists(where.removesuffix(".list"), old, new)
+    elif old != new and isinstance(old, str) and isinstance(new, str) and _PROGRAMS in f".{where}":
+        program = f".{where}".partition(_PROGRAMS)[2]
+        yield f"{where}: the program {program!r} has changed (SHA-256 {old[:12]}… before, {new[:12]}… now)"
     elif old != new:
         yield f"{where}: was {_shown(old)}, is {_shown(new)}"
 
