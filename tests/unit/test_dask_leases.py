@@ -355,6 +355,19 @@ def test_a_worker_that_can_begin_nothing_gets_nothing_more(watched: Watched) -> 
     assert any("no such argument" in facts["why"] for kind, facts in watched.events if kind == "refused")
 
 
+@pytest.mark.parametrize("died", [True, False])
+def test_only_what_dask_says_counts_not_how_a_message_begins(watched: Watched, died: bool) -> None:
+    """Runs of a worker that is gone do not speak against it; an error whose text begins like that one does."""
+    executor, link = watched.executor, watched.link
+    link.workers(a=4)
+    executor.submit(requests(4))
+    heard(executor)
+    for number in list(link.leases)[:3]:
+        link.say(Failed(number, "KilledWorker: or so it says", died=died))
+    heard(executor)
+    assert any(kind == "refused" for kind, _ in watched.events) is not died
+
+
 def test_without_workers_it_waits_as_long_as_it_was_told(make: Make) -> None:
     """F10: then it is given up, with a reason, and what waited comes back."""
     made = make(DaskTerms(machines=MachineTerms("any"), patience=100.0))

@@ -123,6 +123,8 @@ def check_identity(path: Path, question: Question) -> Growth:
         before.pop("rules", None)
     elif rules_of(before) != rules_of(now):
         raise _other_rules(path, rules_of(before), rules_of(now), notes)
+    else:
+        before.setdefault("rules", now["rules"])
     before = _asked(before)
     differs = difference(before, now)
     if not differs:

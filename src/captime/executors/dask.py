@@ -190,8 +190,8 @@ class DaskExecutor:
                 self._leases.seen_unfinished(number, seconds, slot)
             case Answered(call, value):
                 self._answered(call, value)
-            case Failed(call, why):
-                self._failed(call, why)
+            case Failed(call, why, died):
+                self._failed(call, why, died=died)
 
     def _answered(self, call: Any, value: Any) -> None:
         match call:
@@ -206,7 +206,7 @@ class DaskExecutor:
             case _:
                 self._leases.answered(call, value)
 
-    def _failed(self, call: Any, why: str) -> None:
+    def _failed(self, call: Any, why: str, *, died: bool) -> None:
         match call:
             case (kind, address) if kind == OPEN:
                 self._force.refuse(address, why)
@@ -216,7 +216,7 @@ class DaskExecutor:
                 self._force.refuse(address, why)
                 self._leases.arrived(address, digest)
             case _:
-                self._leases.failed(call, why)
+                self._leases.failed(call, why, died=died)
 
     def _give_up(self, why: str) -> None:
         """The cluster will not come back: what waits for it is stopped, and the certificate so far stands."""

@@ -24,8 +24,6 @@ from captime.runs import RunOutcome, RunRequest
 from captime.supervision.messages import Report, lost_by_change
 
 FILE = "file"
-# What Dask calls it when a worker is gone; that it is will be told by other news.
-_DIED = ("KilledWorker", "FutureCancelledError", "CancelledError")
 # Under way and next: the coordinator's decision on what comes after that is many milliseconds away.
 _PER_SLOT = 2
 
@@ -208,13 +206,13 @@ class Leases:
                 self._link.shout([post.address], station.take_file, *arguments, call=(FILE, *key))
             self._sending.setdefault(key, []).append(number)
 
-    def failed(self, number: int, why: str) -> None:
-        """Nobody will say what became of a lease."""
+    def failed(self, number: int, why: str, *, died: bool = False) -> None:
+        """Book a lease of which no report will come; `died` if its worker is gone, which other news tells."""
         if number not in self._holder:
             self._given_up.pop(number, None)
             return
         post = self._take_back(number)
-        if not why.startswith(_DIED):
+        if not died:
             self._force.failed(post, why)
         self._settle(number, Report(number, "lost", problem=why), post)
 

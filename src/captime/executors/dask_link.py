@@ -20,6 +20,9 @@ _LOOK_SOON = 0.5
 _GOODBYE_SECONDS = 5.0
 _WORKERS = "all"
 
+# The errors by which Dask says that a worker is gone.
+_DIED = ("KilledWorker", "FutureCancelledError", "CancelledError")
+
 
 @dataclass(frozen=True, slots=True)
 class Workers:
@@ -63,10 +66,12 @@ class Failed:
     Attributes:
         call: What it was called.
         why: What is known.
+        died: Its worker is gone, which other news will tell.
     """
 
     call: Hashable
     why: str
+    died: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +225,8 @@ class Link:
             value = await self._client.gather(future, asynchronous=True)
         except Exception as trouble:  # noqa: BLE001 (whatever was raised on another machine is news, not our error)
             self._nudge.set()
-            self._say(Failed(call, f"{type(trouble).__name__}: {trouble}"))
+            kind = type(trouble).__name__
+            self._say(Failed(call, f"{kind}: {trouble}", died=kind in _DIED))
         else:
             self._say(Answered(call, value))
         finally:
