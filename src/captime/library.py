@@ -147,6 +147,7 @@ def configure(
             quiet=not progress,
             ledger=path,
             gamma_goal=question.goal.gamma,
+            measured_on=question.clock,
         ) as view,
     ):
         result = run_campaign(

@@ -99,8 +99,8 @@ def test_a_good_scenario_is_told_to_be_well(folder: Path) -> None:
     assert told["well"] is True
     found: dict[str, Any] = {finding["check"]: finding for finding in told["findings"]}
     assert set(found) == {
-        *("scenario", "SQLite", "ledger", "disk", "processors", "captimes", "isolation", "overhead"),
-        *("answers", "same answers", "cap", "repeatability"),
+        *("scenario", "SQLite", "ledger", "disk", "scratch", "processors", "captimes", "isolation", "overhead"),
+        *("answers", "same answers", "worth", "cap", "repeatability"),
     }
     assert found["answers"]["facts"]["verdicts"] == {"answered": 2}
     assert found["isolation"]["facts"]["survivors"] == found["cap"]["facts"]["survivors"] == 0

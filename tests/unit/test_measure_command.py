@@ -31,7 +31,7 @@ def test_a_table_that_the_scenario_ended_says_why(folder: Path) -> None:
     campaign.scenario.write_text(text + 'cpu = "40ms"\n', encoding="utf-8")
     done = measured(folder)
     assert done.exit_code == 3, done.output
-    assert "some runs are missing, because the CPU budget is spent" in done.stderr
+    assert "some runs are missing, because the budget of stop.cpu is spent" in done.stderr
     assert "stop.cpu" in done.stderr
     assert " of 120 " in done.stderr
     assert "epsilon" not in done.stderr

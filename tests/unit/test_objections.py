@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from captime.campaign.census import Census
 from captime.campaign.objections import Objections
 from captime.errors import TargetProgramError
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
@@ -60,3 +61,54 @@ def test_one_answer_and_there_is_hope_for_ever(drawn: bool) -> None:
     look([outcome(0, 0), outcome(0, 1, Status.COMPLETED)])
     for number in range(500):
         look([outcome(number, 2)])
+
+
+def wall(config: int, instance: int) -> RunOutcome:
+    """A run that the wall-clock guard stopped."""
+    request = RunRequest(config, instance, 1.0)
+    return RunOutcome(request, Status.ABANDONED, 0.01, 0.01, "stopped after 6 s of wall-clock time", Verdict.WALL)
+
+
+def test_cut_runs_are_no_hope_where_everything_else_fails() -> None:
+    """A pattern that never matches: some runs are cut, the others fail, and every configuration has failed."""
+    look = objections(drawn=False)
+    for number in range(19):
+        look([outcome(number % 2, number), outcome(number % 2, number + 100, Status.CAPPED)])
+    with pytest.raises(TargetProgramError, match="20 runs failed and none answered"):
+        look([outcome(0, 50)])
+
+
+def test_a_configuration_that_was_only_cut_may_still_answer() -> None:
+    """One that crashes always says nothing about another that needs more time."""
+    look = objections(drawn=False)
+    for number in range(100):
+        look([outcome(0, number), outcome(1, number, Status.CAPPED)])
+
+
+def test_a_guard_that_stops_everything_is_told_with_the_other_clock() -> None:
+    """Programs that wait have hardly any CPU time."""
+    look = objections(drawn=False)
+    for number in range(19):
+        look([wall(number % 2, number)])
+    with pytest.raises(TargetProgramError, match=r'the wall-clock guard stopped 20 runs.*clock = "wall"'):
+        look([wall(1, 19)])
+
+
+@pytest.mark.parametrize("status", [Status.CAPPED, Status.FAILED, Status.ABANDONED])
+def test_a_campaign_without_any_answer_is_no_success(status: Status) -> None:
+    """Whatever happened to its runs; one answer in an earlier life of it is enough."""
+    census, look = Census(), objections(drawn=False)
+    runs = [outcome(0, number, status) for number in range(5)]
+    census.take(runs)
+    look(runs)
+    with pytest.raises(TargetProgramError, match="not one of 5 runs answered"):
+        look.at_the_end(census)
+    census.take([outcome(0, 9, Status.COMPLETED)])
+    look.at_the_end(census)
+
+
+def test_a_campaign_without_any_run_is_nobodys_fault() -> None:
+    """A single configuration, or everything lost."""
+    census = Census()
+    census.take([outcome(0, 0, Status.LOST)])
+    objections(drawn=False).at_the_end(census)

@@ -140,7 +140,7 @@ def a_story(path: Path, *notes: Noted, **scenario: object) -> Story:
 def test_the_goals_that_were_reached_are_named(tmp_path: Path, goal: Goal, words: str) -> None:
     """Both where both were asked for, also from a ledger; other ends keep their words."""
     assert words in why_stopped("epsilon", goal)
-    assert why_stopped("budget", goal) == "the CPU budget is spent"
+    assert why_stopped("budget", goal) == "the budget of stop.cpu is spent"
     notes = [Noted(1, "goal", goal.facts()), Noted(2, "stopped", {"because": "epsilon"})]
     assert words in stopped_words(a_story(tmp_path, *notes))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from scipy.special import bdtrc
 
-from captime.runs import RunOutcome
+from captime.runs import RunOutcome, Status
 
 # More runs than this share are disturbed, by more than chance explains at this level.
 _DEGRADED, _BY_CHANCE = 0.01, 0.01
@@ -36,6 +36,8 @@ class Census:
         verdicts: How often each verdict was given, by its word.
         flags: How often each warning was given.
         counted: Runs that count.
+        answered: Those of them that answered.
+        judged: Those of them of which a program's own end is known; recorded runtimes are no program's.
         hosts: Where they ran.
         lost_seconds: CPU seconds of runs that were lost.
     """
@@ -43,6 +45,8 @@ class Census:
     verdicts: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
     counted: int = 0
+    answered: int = 0
+    judged: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
     lost_seconds: float = 0.0
 
@@ -54,6 +58,8 @@ class Census:
                 self.lost_seconds += outcome.cost
                 continue
             self.counted += 1
+            self.answered += outcome.status is Status.COMPLETED
+            self.judged += outcome.verdict is not None
             if outcome.measured is not None:
                 self.flags.update(outcome.measured.flags)
                 self.hosts[outcome.measured.host] += 1

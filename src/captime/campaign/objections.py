@@ -1,21 +1,30 @@
-"""Reasons to stop a campaign at once, whatever is certified: each looks at what came back and may object."""
+"""Reasons to stop a campaign, whatever is certified: each looks at what came back, and may warn or object."""
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NoReturn, assert_never
 
+from captime.campaign.census import Census
 from captime.errors import ScenarioDiffers, TargetProgramError
 from captime.ledger.rows import ConfigRow
 from captime.programs.answers import AnswerBook
 from captime.programs.protocol import Program
-from captime.runs import Halt, RunOutcome, Status
+from captime.runs import Halt, RunOutcome, Status, Verdict
 from captime.streams.protocol import InstanceStream
 
 Note = Callable[..., None]
+_log = logging.getLogger("captime")
+
+HOPELESS, UNANSWERED = "hopeless", "unanswered"
+"""Why a campaign ended, as its ledger says it: every run came to nothing; none had answered by the end."""
 
 # So many runs, none of which came anywhere near an answer, and the program is taken to be unusable.
 _HOPELESS = 20
 # Most of a space may be good for nothing: there so many configurations have to fail instead, or so many runs.
 _HOPELESS_CONFIGURATIONS, _HOPELESS_ANYWAY = 25, 400
+# Others may have been cut so far; but most must have failed.
+_MOST_OF_A_SPACE = 0.75
 
 
 class Objections:
@@ -28,6 +37,7 @@ class Objections:
         note: Writes an event down, as `note(kind, **facts)`.
         book: Compares answers; None to go on although two configurations contradict each other.
         drawn: Whether configurations are drawn from a space. A few that fail say little of the others then.
+        clock: Which time counts, `cpu` or `wall`.
     """
 
     def __init__(
@@ -39,6 +49,7 @@ class Objections:
         book: AnswerBook | None,
         *,
         drawn: bool = False,
+        clock: str = "cpu",
     ) -> None:
         self._program = program
         self._stream = stream
@@ -46,7 +57,13 @@ class Objections:
         self._note = note
         self._book = book
         self._drawn = drawn
-        self._failures: list[RunOutcome] | None = []
+        self._clock = clock
+        self._looked_at = self._idle = 0
+        self._answered = False
+        self._failed: Counter[int] = Counter()
+        self._cut: set[int] = set()
+        self._only_guarded = True
+        self._last: RunOutcome | None = None
 
     def __call__(self, outcomes: Sequence[RunOutcome]) -> None:
         """Look at what came back, which is written down already."""
@@ -54,13 +71,15 @@ class Objections:
             self._stop_at_once(outcome)
             self._compare_answers(outcome)
         self._lose_hope(outcomes)
+        self._notice_waiting(outcomes)
 
     def recall(self, outcomes: Sequence[RunOutcome]) -> None:
         """These came back in an earlier life of the campaign: a contradiction among them is still one."""
         for outcome in outcomes:
             self._compare_answers(outcome)
-            if outcome.status.meaning.counts:
-                self._failures = None
+            self._answered = self._answered or outcome.status is Status.COMPLETED
+            self._last = outcome if outcome.status is Status.FAILED else self._last
+            self._looked_at += outcome.status.meaning.counts
 
     def _stop_at_once(self, outcome: RunOutcome) -> None:
         if outcome.halt is None:
@@ -103,33 +122,89 @@ class Objections:
         )
 
     def _lose_hope(self, outcomes: Sequence[RunOutcome]) -> None:
-        """A program that fails whatever it is given is not worth a night of runs."""
-        if self._failures is None:
-            return
+        """Stop early if whatever the program is given comes to nothing; a cut run alone says nothing against it."""
         for outcome in outcomes:
-            match outcome.status:
-                case Status.COMPLETED | Status.CAPPED | Status.ABANDONED:
-                    self._failures = None
-                    return
-                case Status.FAILED:
-                    self._failures.append(outcome)
-                case Status.LOST:
-                    pass
-                case _:
-                    assert_never(outcome.status)
-        if self._hopeless(self._failures):
-            last = self._failures[-1]
-            self._note("stopped", because="every run failed")
+            self._remember(outcome)
+        last = self._last
+        if self._answered or last is None or not self._hopeless():
+            return
+        self._note("stopped", because=HOPELESS)
+        failed = sum(self._failed.values())
+        if self._only_guarded:
             raise TargetProgramError(
-                f"the first {len(self._failures)} runs all failed, the last one so: {last.detail or 'no answer'}. "
-                f"{self._how_started(last)}{_last_words(last)}. `captime doctor` looks into it"
+                f"the wall-clock guard stopped {failed} runs, and none answered; the last one so: {last.detail}. "
+                f"{self._how_started(last)}. A program that waits, for a server or for other processes, uses little "
+                'CPU time: say clock = "wall" in [target] to measure it by the clock on the wall, or raise '
+                "target.wall_factor if the machine is too busy"
+            )
+        whole = f"{failed} runs failed and none answered" if self._cut else f"the first {failed} runs all failed"
+        raise TargetProgramError(
+            f"{whole}, the last one so: {last.detail or 'no answer'}. {self._how_started(last)}{_last_words(last)}. "
+            "`captime doctor` looks into it"
+        )
+
+    def _notice_waiting(self, outcomes: Sequence[RunOutcome]) -> None:
+        """Warn once if most of the first runs slept, and CPU time is what counts; that is no reason to stop."""
+        if self._clock != "cpu" or self._looked_at >= _HOPELESS:
+            return
+        measured = [outcome.measured for outcome in outcomes if outcome.measured and outcome.status.meaning.counts]
+        self._looked_at += len(measured)
+        self._idle += sum("idle" in each.flags for each in measured)
+        if self._looked_at >= _HOPELESS and 2 * self._idle > self._looked_at:
+            self._note("waits", idle=self._idle, runs=self._looked_at)
+            _log.warning(
+                "captime: %d of the first %d runs slept most of their time, and are measured by their CPU time; if "
+                'waiting counts, stop and say clock = "wall" in [target]',
+                self._idle,
+                self._looked_at,
             )
 
-    def _hopeless(self, failures: Sequence[RunOutcome]) -> bool:
+    def _remember(self, outcome: RunOutcome) -> None:
+        """Count what came to nothing, until the first answer."""
+        guarded = outcome.verdict is Verdict.WALL
+        match outcome.status:
+            case Status.COMPLETED:
+                self._answered = True
+            case Status.CAPPED | Status.ABANDONED if not guarded:
+                self._cut.add(outcome.request.config)
+            case Status.FAILED | Status.CAPPED | Status.ABANDONED:
+                self._failed[outcome.request.config] += 1
+                self._only_guarded = self._only_guarded and guarded
+                self._last = outcome
+            case Status.LOST:
+                pass
+            case _:
+                assert_never(outcome.status)
+
+    def _hopeless(self) -> bool:
+        """Whether enough has failed: runs of every configuration in a list; of a space, most that were tried."""
+        failed, runs = len(self._failed), sum(self._failed.values())
+        others = len(self._cut - self._failed.keys())
         if not self._drawn:
-            return len(failures) >= _HOPELESS
-        tried = len({outcome.request.config for outcome in failures})
-        return tried >= _HOPELESS_CONFIGURATIONS or len(failures) >= _HOPELESS_ANYWAY
+            return runs >= _HOPELESS and not others
+        most = failed >= _MOST_OF_A_SPACE * (failed + others)
+        return most and (failed >= _HOPELESS_CONFIGURATIONS or runs >= _HOPELESS_ANYWAY)
+
+    def at_the_end(self, census: Census, *, in_time: bool = True) -> None:
+        """Refuse to call it a success if no run ever answered, in this life of the campaign or an earlier one.
+
+        Args:
+            census: What became of all its runs.
+            in_time: Whether it came to its end; if not, runs that were only cut might have answered later.
+        """
+        if census.answered or not census.judged or not (in_time or self._last):
+            return
+        self._note("stopped", because=UNANSWERED)
+        said = ", ".join(f"{count:,} {word}" for word, count in census.verdicts.most_common())
+        last, example = self._last, ""
+        if last is not None:
+            words = f"{self._how_started(last)}{_last_words(last)}"
+            example = f" One that failed: {last.detail or 'no answer'}. {words}."
+        raise TargetProgramError(
+            f"not one of {census.counted:,} runs answered ({said}), so there is nothing to certify.{example} Compare "
+            "target.answer and target.exit_codes with what the program prints and returns, take away a time limit of "
+            "its own, or choose a utility that falls later; `captime doctor` looks into it"
+        )
 
     def _how_started(self, outcome: RunOutcome) -> str:
         element = self._stream.at(outcome.request.instance)

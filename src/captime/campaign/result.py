@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from captime.arrays import FloatArray
 from captime.campaign.census import Census
 from captime.campaign.question import Question
 from captime.certificate import Certificate
@@ -41,6 +42,7 @@ class CampaignResult:
         trouble: Why the ledger could not be written, or does not hold what the certificate rests on, or why the machine
             could not be used any longer; None if all is well. The certificate is valid all the same: it rests on runs
             that were written down before.
+        means: What each configuration seems to be worth; not a number where nothing was run. No bound: for warnings.
         rescued: The copy of the ledger that was saved when its own file was lost.
         scenario: What was asked for, with the function itself; None unless `captime.configure` was called.
     """
@@ -62,6 +64,7 @@ class CampaignResult:
     trouble: CaptimeError | None = None
     rescued: Rescued | None = None
     scenario: Scenario | None = field(default=None, repr=False, compare=False)
+    means: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     @property
     def record(self) -> Path:

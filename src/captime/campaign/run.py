@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from captime.arrays import BoolArray
+from captime.arrays import BoolArray, FloatArray
 from captime.campaign.census import Census
 from captime.campaign.earlier import Earlier, learned_words
 from captime.campaign.goals import Change, OneAfterTheOther
@@ -40,10 +40,12 @@ from captime.ledger.rows import Noted
 from captime.ledger.slots import SlotBoard
 from captime.live import Journal, LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
+from captime.procedures.survey import Survey
 from captime.programs.answers import AnswerBook
 from captime.programs.protocol import Program
 from captime.spaces import Proposer
 from captime.supervision.sweep import own_tag, sweep, sweep_abandoned
+from captime.tally import Tally
 
 Order = Literal["arrival", "fixed"]
 MakeExecutor = Callable[[Program, str], Executor]
@@ -82,6 +84,11 @@ class Manner:
     def taking_over(self) -> "Manner":
         """The same, on a ledger that another machine has not closed."""
         return replace(self, take_over=True)
+
+
+# Ends that say nothing about the program: it might have answered if it had been given the time.
+_CUT_SHORT = ("interrupted", "cluster", "ledger", "machine")
+_OUT_OF_TIME = ("budget", "deadline")
 
 
 def _never() -> bool:
@@ -214,7 +221,7 @@ class _Campaign:
         book = AnswerBook(question.tolerance) if manner.conflicts else None
         drawn = question.proposer is not None
         self._objections = Objections(
-            question.program, question.stream, question.configs, ledger.noted, book, drawn=drawn
+            question.program, question.stream, question.configs, ledger.noted, book, drawn=drawn, clock=question.clock
         )
         self._memory = Memory(self._census, self._objections, self._losses)
         self._learned: list[Noted] = []
@@ -373,6 +380,8 @@ class _Campaign:
             trouble = trouble or MachineUnfit(_why_unfit(unfit, question.names))
             if unfit.configs:
                 raise trouble
+        if trouble is None and outcome.stopped not in _CUT_SHORT and not isinstance(procedure, Survey):
+            self._objections.at_the_end(self._census, in_time=outcome.stopped not in _OUT_OF_TIME)
         return CampaignResult(
             question=self._question,
             outcome=replace(outcome, certificate=procedure.certificate(), wall_seconds=clock),
@@ -389,8 +398,16 @@ class _Campaign:
             learned=learned_words(self._learned),
             warnings=tuple(self._ledger.warnings[-1:]),
             trouble=trouble,
+            means=_mean_scores(evidence.tally),
             rescued=self._ledger.rescue() if self._ledger.is_lost() else None,
         )
+
+
+def _mean_scores(tally: Tally) -> FloatArray:
+    """What each configuration seems to be worth, the middle of what is known; not a number without runs."""
+    n = tally.n - tally.skipped
+    middle = (tally.utility_low + tally.utility_high) / 2.0
+    return np.where(n > 0, middle / np.maximum(n, 1), np.nan)
 
 
 def _why_unfit(unfit: Unfit, names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from captime.campaign import measure, table_of
+from captime.campaign import CampaignResult, measure, table_of
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
 from captime.campaign.identity import with_recorded_seed
@@ -21,6 +21,7 @@ from captime.programs.configurations import Configuration
 from captime.report.campaign_view import campaign_view
 from captime.report.words import cpu_time, message, printable
 from captime.scenario import Scenario, load_scenario
+from captime.sources import RuntimeTable
 from captime.sources.formats.npz import write_npz
 from captime.spaces import Proposer
 from captime.utilities.durations import parse_duration
@@ -75,6 +76,7 @@ def measure_command(
             quiet=quiet or as_json_object,
             ledger=path,
             n_runs=len(question.configs) * min((n for n in (question.stream.length, instances) if n), default=0),
+            measured_on=question.clock,
         ) as view,
     ):
         result = measure(
@@ -93,7 +95,7 @@ def measure_command(
     say_why(stopped)
     table = table_of(path, out.stem, seconds)
     write_npz(table, out)
-    _show(stopped, out, path, table.notes, result.cpu_seconds, table.seconds.shape, as_json_object)
+    _show(result, out, path, table, as_json_object=as_json_object)
     if not as_json_object:
         typer.echo(f"Next: {_next(asked_for, scenario, out, drawn=draws is not None)}")
     if asked.signal is not None:
@@ -135,30 +137,21 @@ def _next(asked_for: Scenario, scenario: Path, out: Path, *, drawn: bool) -> str
     return printable(" ".join(map(quote, words)))
 
 
-def _show(  # noqa: PLR0917 (seven facts in one sentence)
-    stopped: str,
-    out: Path,
-    ledger: Path,
-    notes: tuple[str, ...],
-    cpu_seconds: float,
-    shape: tuple[int, ...],
-    as_json_object: bool,
-) -> None:
-    n_configs, n_instances = shape
+def _show(result: CampaignResult, out: Path, ledger: Path, table: RuntimeTable, *, as_json_object: bool) -> None:
+    (n_configs, n_instances), notes = table.seconds.shape, table.notes
     if as_json_object:
         said = {
             "table": str(out),
             "ledger": str(ledger),
             "n_configs": n_configs,
             "n_instances": n_instances,
-            "cpu_seconds": cpu_seconds,
-            "stopped": stopped,
+            "cpu_seconds": result.cpu_seconds,
+            "stopped": result.outcome.stopped,
             "notes": list(notes),
         }
         typer.echo(json.dumps(said, indent=2))
         return
-    typer.echo(
-        f"{printable(str(out))}: {n_configs} configurations on {n_instances:,} instances, {cpu_time(cpu_seconds)}."
-    )
+    spent = cpu_time(result.cpu_seconds, result.question.clock)
+    typer.echo(f"{printable(str(out))}: {n_configs} configurations on {n_instances:,} instances, {spent}.")
     for note in notes:
         typer.echo(f"  {message(note)}")

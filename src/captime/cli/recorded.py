@@ -26,7 +26,7 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         stopped: Why the campaign ended, or that it goes on; in words.
     """
     scenario, configs = reader.scenario, reader.configs
-    options = scenario.get("options")
+    options, clock = scenario.get("options"), scenario.get("clock")
     runs = sum(count for count, _ in reader.counts().values())
     return Account(
         certificate=certified.certificate,
@@ -37,7 +37,7 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         bound=bound_on_record(scenario),
         rounds=certified.rounds,
         runs=runs,
-        cost=f"{cpu_time(certified.cpu_seconds)}, {runs:,} runs",
+        cost=f"{cpu_time(certified.cpu_seconds, clock)}, {runs:,} runs",
         left=certified.candidates,
         stopped=stopped,
         rests_on=(),

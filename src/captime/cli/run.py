@@ -81,6 +81,7 @@ def run_command(
             quiet=quiet or as_json_object,
             ledger=path,
             gamma_goal=goal_of(question.procedure, question.options, question.epsilon).gamma,
+            measured_on=question.clock,
         ) as view,
     ):
         result = run_campaign(

@@ -74,6 +74,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "verdicts": verdicts,
         "orphans": orphans,
         "cpu_seconds": sum(seconds for _, seconds in counts.values()) + orphan_seconds,
+        "clock": reader.scenario.get("clock", "cpu"),
         "wall_seconds": None if newest is None else reader.clock(),
         "slots": _slots(reader, names, seats),
         "running_now": None if state in OVER else busy_words(seats, unseated),
@@ -233,7 +234,7 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
     lines += [
         *([("lessons", found["learned"])] if found["learned"] else []),
         ("runs", f"{found['runs']:,}" + (f" ({told})" if told else "")),
-        ("cost", cpu_time(found["cpu_seconds"])),
+        ("cost", cpu_time(found["cpu_seconds"], found["clock"])),
         *([] if found["seed"] is None else [("seed", str(found["seed"]))]),
         *(_on_slots(found) if found["slots"] else _flying(found)),
         *[("last events" if not place else "", _event(event)) for place, event in enumerate(found["events"])],

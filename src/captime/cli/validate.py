@@ -108,6 +108,7 @@ def validate_command(
             quiet=quiet or as_json_object,
             ledger=out,
             n_runs=len(question.configs) * n_instances,
+            measured_on=question.clock,
         ) as view,
     ):
         result = measure(

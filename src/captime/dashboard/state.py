@@ -14,7 +14,7 @@ from captime.report.story import Progress, Story, in_race, progress_of
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.intervals import intervals_view
 from captime.report.views.view import View
-from captime.report.words import cpu_time, gamma_words, rounded_down, rounded_up, statement
+from captime.report.words import cpu_time, gamma_words, rounded_down, rounded_up, statement, time_word
 from captime.runs import RunOutcome
 from captime.utilities.durations import duration_text
 
@@ -82,6 +82,8 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
     held = window.certified[-1] if window.certified else None
     runs = 0 if window.runs is None else int(window.runs.attempts.sum())
     cost = 0.0 if window.runs is None else float(window.runs.cost.sum())
+    clock = window.scenario.get("clock", "cpu")
+    spent = time_word(clock)
     tiles = []
     if held is not None:
         certificate = held.certificate
@@ -96,7 +98,7 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
             )
         )
         tiles.append(("candidates left", f"{held.candidates:,} of {max(len(window.configs), certificate.n_configs):,}"))
-    tiles += [("runs", f"{runs:,}"), ("CPU time", cpu_time(cost).removesuffix(" of CPU time"))]
+    tiles += [("runs", f"{runs:,}"), (spent, cpu_time(cost, clock).removesuffix(f" of {spent}"))]
     left = _pace(window, goal)
     return [*tiles, ("time left", left)] if left else tiles
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from rich.console import Console
@@ -58,6 +58,7 @@ class View:
         gamma_goal: On a space, the gamma asked for; None for none.
         clock: Wall-clock seconds that earlier sittings took.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.
+        measured_on: Which clock runs are measured on, `cpu` or `wall`.
     """
 
     def __init__(
@@ -71,7 +72,9 @@ class View:
         gamma_goal: float | None = None,
         clock: float = 0.0,
         n_runs: int | None = None,
+        measured_on: str = "cpu",
     ) -> None:
+        self._measured_on = measured_on
         self._clock = clock
         self._gamma_goal = gamma_goal
         self._n_runs = n_runs
@@ -98,9 +101,10 @@ class View:
     def _look(self, procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
         self._under_way = self._running(executor)
         tally = evidence.tally
+        spent = cpu_time(float(tally.seconds.sum()), self._measured_on)
         if self._n_runs is not None:
             done = int((tally.n - tally.open).sum())
-            self._rows = [("runs", f"{done:,} of {self._n_runs:,}   {cpu_time(float(tally.seconds.sum()))}")]
+            self._rows = [("runs", f"{done:,} of {self._n_runs:,}   {spent}")]
             return
         held = procedure.certificate()
         left = int(np.count_nonzero(procedure.candidates))
@@ -110,7 +114,7 @@ class View:
             ("epsilon", f"{rounded_up(held.epsilon)}   {self._pace.words()}".rstrip()),
             ("best so far", f"{self._name(held.config)}   utility in {interval}"),
             ("candidates", f"{left:,} of {max(len(procedure.candidates), held.n_configs):,}"),
-            ("runs", f"{int(tally.runs.sum()):,}   {cpu_time(float(tally.seconds.sum()))}"),
+            ("runs", f"{int(tally.runs.sum()):,}   {spent}"),
         ]
         if held.gamma is not None:
             goal = f"   (goal {self._gamma_goal:g})" if self._gamma_goal else ""
@@ -207,6 +211,7 @@ def campaign_view(
     ledger: Path | None = None,
     gamma_goal: float | None = None,
     n_runs: int | None = None,
+    measured_on: str = "cpu",
 ) -> Iterator[Observer | None]:
     """An observer that shows progress while inside; None where nobody wants it.
 
@@ -218,19 +223,25 @@ def campaign_view(
         ledger: Beside which the campaign tells what is on its slots.
         gamma_goal: On a space, the gamma asked for; None for none.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.
+        measured_on: Which clock runs are measured on, `cpu` or `wall`.
     """
     if quiet:
         yield None
         return
-    clock = _clock_on_record(ledger)
+    more: dict[str, Any] = {
+        "gamma_goal": gamma_goal,
+        "clock": _clock_on_record(ledger),
+        "n_runs": n_runs,
+        "measured_on": measured_on,
+    }
     console = Console(stderr=True)
     if console.is_terminal:
         seats = tuple if ledger is None else partial(_own_seats, ledger)
-        view = View(names, goal, title, console, seats, gamma_goal=gamma_goal, clock=clock, n_runs=n_runs)
+        view = View(names, goal, title, console, seats, **more)
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return
-    yield plain_lines(View(names, goal, title, gamma_goal=gamma_goal, clock=clock, n_runs=n_runs), sys.stderr)
+    yield plain_lines(View(names, goal, title, **more), sys.stderr)
 
 
 def plain_lines(view: View, out: TextIO) -> Observer:

@@ -1,6 +1,9 @@
 """What a campaign on real programs has to tell: as an account for words and pictures, and as one JSON object."""
 
 import math
+from dataclasses import dataclass
+
+import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign.result import CampaignResult
@@ -13,6 +16,7 @@ from captime.report.numbers.trend import Trend, trend_of
 from captime.report.stopped import why_stopped
 from captime.report.words import cpu_time
 from captime.runs import Verdict
+from captime.utilities.advice import ALL_WELL, LITTLE
 from captime.utilities.durations import duration_text
 
 IN_THE_ORDER_GIVEN = "in the order given, which has to be random"
@@ -49,6 +53,7 @@ def account_of_campaign(result: CampaignResult) -> Account:
     """Everything there is to tell about it."""
     outcome = result.outcome
     runs = int(outcome.runs.sum())
+    spent = cpu_time(result.cpu_seconds, result.question.clock)
     return Account(
         certificate=result.certificate,
         names=result.question.names,
@@ -58,7 +63,7 @@ def account_of_campaign(result: CampaignResult) -> Account:
         bound=result.bound,
         rounds=outcome.rounds,
         runs=runs,
-        cost=f"{cpu_time(result.cpu_seconds)}, {runs:,} runs, {duration_text(outcome.wall_seconds)} on the clock",
+        cost=f"{spent}, {runs:,} runs, {duration_text(outcome.wall_seconds)} on the clock",
         left=len(outcome.candidates),
         stopped=why_stopped(outcome.stopped, result.question.goal),
         rests_on=assumptions(result),
@@ -78,7 +83,77 @@ def warnings_of(result: CampaignResult) -> list[str]:
     ]
     trend = None if result.repeats else _trend(result)
     lost = [] if result.trouble is None else [str(result.trouble)]
-    return [*lost, *disturbed, *([] if trend is None else [f"{result.config_name}: {trend.words}"]), *result.warnings]
+    guarded = census.verdicts[Verdict.WALL.value]
+    asked = doubts(
+        Showing(census.counted, census.answered, census.flags["idle"], guarded, result.question.clock, result.means)
+    )
+    return [
+        *lost,
+        *asked,
+        *disturbed,
+        *([] if trend is None else [f"{result.config_name}: {trend.words}"]),
+        *result.warnings,
+    ]
+
+
+# Fewer answers than this share are nearly none.
+_NEARLY_NONE = 0.05
+# Fewer runs say too little for any of these warnings.
+_ENOUGH = 20
+# So many runs that slept most of the time, and the program is one that waits.
+_WAITS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How a campaign has gone so far, as far as warnings about the question itself need it.
+
+    Attributes:
+        counted: Runs that count.
+        answered: Those of them that answered.
+        idle: Those that slept most of their time.
+        guarded: Those that the wall-clock guard stopped.
+        clock: `cpu` or `wall`.
+        means: What each configuration seems to be worth; not a number where nobody knows.
+    """
+
+    counted: int
+    answered: int
+    idle: int
+    guarded: int
+    clock: str
+    means: FloatArray
+
+
+def doubts(seen: Showing) -> list[str]:
+    """What speaks against the question as it was asked: the utility, what counts as an answer, the clock."""
+    if seen.counted < _ENOUGH:
+        return [f"not one of {seen.counted:,} runs answered"] if seen.counted and not seen.answered else []
+    found = []
+    if seen.answered < _NEARLY_NONE * seen.counted:
+        few = f"only {seen.answered:,}" if seen.answered else "not one"
+        found.append(
+            f"{few} of {seen.counted:,} runs answered: the utility may fall too soon for this program, or its answers "
+            "are not recognised; `captime doctor` compares the two"
+        )
+    means = seen.means[np.isfinite(seen.means)]
+    if len(means) and means.max() < LITTLE:
+        found.append(
+            f"every configuration seems to be worth less than {LITTLE:g}, the best one {means.max():.2f}, so they "
+            "hardly differ whatever they do: choose a utility that falls later if slower answers are of use"
+        )
+    elif len(means) and means.min() > ALL_WELL:
+        found.append(
+            f"every configuration seems to be worth more than {ALL_WELL:g}, so they hardly differ whatever they do: "
+            "choose a utility that falls sooner if speed matters"
+        )
+    waiting = max(seen.idle, seen.guarded)
+    if seen.clock == "cpu" and waiting > _WAITS * seen.counted:
+        found.append(
+            f"{waiting:,} of {seen.counted:,} runs slept most of their time, and were measured by their CPU time: if "
+            'waiting counts, say clock = "wall" in [target], with a new ledger'
+        )
+    return found
 
 
 def _trend(result: CampaignResult) -> Trend | None:

@@ -11,14 +11,16 @@ from captime.campaign.census import disturbing
 from captime.campaign.earlier import NOTE, learned_words
 from captime.campaign.goals import goal_on_record
 from captime.ledger.ownership import Owner, boot_id
+from captime.ledger.reading import VERDICTS
 from captime.procedures import PROCEDURES
 from captime.report.account import Account, draws_among
-from captime.report.campaigned import FLAGS, IN_THE_ORDER_GIVEN, time_words
-from captime.report.known_runs import KINDS, OPEN, verdict_words
+from captime.report.campaigned import FLAGS, IN_THE_ORDER_GIVEN, Showing, doubts, time_words
+from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
 from captime.report.numbers.trend import trend_of
 from captime.report.stopped import STOPPED, why_stopped
 from captime.report.story import Story
 from captime.report.words import cpu_time
+from captime.runs import Verdict
 from captime.utilities.durations import duration_text
 
 Standing = Literal["checked", "assumed", "doubtful"]
@@ -57,13 +59,31 @@ def account_of_story(story: Story) -> Account | None:
         bound=bound_on_record(story.scenario),
         rounds=story.rounds,
         runs=runs,
-        cost=f"{cpu_time(float(story.runs.cost.sum()))}, {runs:,} runs{wall}",
+        cost=f"{cpu_time(float(story.runs.cost.sum()), story.clock)}, {runs:,} runs{wall}",
         left=int(story.progress.candidates[-1]) if len(story.progress.candidates) else held.n_configs,
         stopped=stopped_words(story),
         rests_on=[assumption.words for assumption in assumptions(story)],
+        first_lines=[("warning", words) for words in doubts_of(story)],
         pool=len(story.names),
         draws=draws_among(story.origins, held.n_configs),
     )
+
+
+def doubts_of(story: Story) -> list[str]:
+    """What speaks against the question as it was asked, in sentences."""
+    runs = story.runs
+    if runs is None:
+        return []
+    counts = runs.kind != OPEN
+    seen = Showing(
+        counted=int(counts.sum()),
+        answered=int((runs.kind == ANSWERED).sum()),
+        idle=story.flags.get("idle", 0),
+        guarded=int((runs.verdict[counts] == VERDICTS.index(Verdict.WALL)).sum()),
+        clock=story.clock,
+        means=np.empty(0) if story.scores is None else story.scores.estimate,
+    )
+    return doubts(seen)
 
 
 def bound_on_record(scenario: Mapping[str, object]) -> str:
@@ -99,7 +119,7 @@ def stopped_words(story: Story) -> str:
 
 def assumptions(story: Story) -> list[Assumption]:
     """What the certificate rests on, each with its standing."""
-    scenario, runs = story.scenario, story.runs
+    runs = story.runs
     said = [_in_random_order(story)]
     if story.lottery is not None and runs is not None:
         drawn = "Chance drew captimes before the runs; no run was given more time than its position's draw allows."
@@ -107,8 +127,8 @@ def assumptions(story: Story) -> list[Assumption]:
     else:
         same = "A configuration takes the same time on the same instance when it is run again with its seed."
         said.append(Assumption(same, "assumed"))
-    target = scenario.get("target")
-    clock = time_words(scenario.get("clock", "cpu"), target.get("time") if isinstance(target, dict) else None)
+    target = story.scenario.get("target")
+    clock = time_words(story.clock, target.get("time") if isinstance(target, dict) else None)
     doubtful = disturbing(story.flags, 0 if runs is None else int(runs.attempts.sum()))
     standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
     said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
@@ -173,7 +193,10 @@ def quality(story: Story) -> list[tuple[str, str]]:
     if story.orphans:
         lines.append(("not counted", f"{story.orphans:,} outcomes of attempts that had been given up"))
     lines += [
-        ("warning", f"{count:,} runs {FLAGS.get(flag, flag)}") for flag, count in sorted(story.flags.items()) if count
+        ("warning", f"{count:,} runs {FLAGS.get(flag, flag)}")
+        for flag, count in sorted(story.flags.items())
+        # Waiting is what a wall clock measures.
+        if count and not (flag == "idle" and story.clock == "wall")
     ]
     if len(lines) == 1 and not story.flags:
         lines.append(("warnings", "none"))
@@ -250,6 +273,10 @@ def _fit(facts: Mapping[str, object]) -> str:
     return f"the machine is fit again{after}"
 
 
+def _waits(facts: Mapping[str, object]) -> str:
+    return f"{facts.get('idle')} of the first {facts.get('runs')} runs slept most of their time; CPU time counts"
+
+
 _NOTES = {
     "clock-step": _stepped,
     "configurations": _joined,
@@ -258,4 +285,5 @@ _NOTES = {
     NOTE: _lessons,
     "stopped": _ended,
     "unfit": _unfit,
+    "waits": _waits,
 }

@@ -1,6 +1,7 @@
 """Why a campaign ended, in words."""
 
 from captime.campaign.goals import Goal
+from captime.campaign.objections import HOPELESS, UNANSWERED
 
 STOPPED = {
     "ledger": "its ledger was lost or cannot be written",
@@ -8,12 +9,14 @@ STOPPED = {
     "single": "only one candidate was left",
     "instances": "the instances are used up",
     "configurations": "there are no more configurations to draw",
-    "budget": "the CPU budget is spent",
+    "budget": "the budget of stop.cpu is spent",
     "deadline": "its wall-clock time is over",
     "interrupted": "it was interrupted",
     "cluster": "the cluster is gone",
     "machine": "the machine was out of disk, memory, processes or descriptors",
     "idle": "there was nothing left to run",
+    HOPELESS: "every run failed",
+    UNANSWERED: "no run ever answered",
 }
 """Why a campaign ended, by the word that its ledger has for it."""
 

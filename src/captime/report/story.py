@@ -113,6 +113,11 @@ class Story:
         return float(str(goals[-1] if goals else self.scenario.get("goal", 0.0)))
 
     @property
+    def clock(self) -> str:
+        """On which clock runs were measured: `cpu` or `wall`."""
+        return str(self.scenario.get("clock", "cpu"))
+
+    @property
     def label(self) -> str:
         """A short name for legends."""
         return self.path.stem

@@ -37,9 +37,21 @@ def rounded_down(value: float, digits: int = 4) -> str:
     return f"{math.floor(value * 10**digits + 1e-9) / 10**digits:.{digits}f}"
 
 
-def cpu_time(seconds: float) -> str:
-    """CPU time for people: days as the papers do, or the unit that fits."""
-    return f"{seconds / 86400:,.1f} CPU days" if seconds >= 86400 else f"{duration_text(seconds)} of CPU time"
+def time_word(clock: object) -> str:
+    """What the seconds of runs are called: they are CPU time only if they were measured on that clock.
+
+    Args:
+        clock: Of the scenario, `cpu` or `wall`.
+    """
+    return "run time" if clock == "wall" else "CPU time"
+
+
+def cpu_time(seconds: float, clock: object = "cpu") -> str:
+    """What runs took, for people: days as the papers do, or the unit that fits; with the name of the clock."""
+    if seconds >= 86400:
+        days = f"{seconds / 86400:,.1f}"
+        return f"{days} days of run time" if clock == "wall" else f"{days} CPU days"
+    return f"{duration_text(seconds)} of {time_word(clock)}"
 
 
 def statement(account: Account) -> str:

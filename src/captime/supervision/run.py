@@ -249,7 +249,8 @@ class Run:
         changed = changed_file(launch.guarded)
         flags = {
             "contended": report.queue_wait_ns > max(_CONTENDED_SHARE * wall, _CONTENDED_NS),
-            "idle": wall > _IDLE_NS and cpu < _IDLE_SHARE * wall,
+            # Who has to wait for a core does not sleep.
+            "idle": wall > _IDLE_NS and cpu + report.queue_wait_ns < _IDLE_SHARE * wall,
             "clocks-disagree": cpu - waited > max(_DISAGREE_SHARE * cpu, _DISAGREE_NS),
             "leftovers": report.leftovers > 0,
             "suspended": suspended,

@@ -14,6 +14,10 @@ from captime.utilities.log_laplace import LogLaplace
 from captime.utilities.step import Step
 from captime.utilities.uniform import Uniform
 
+LITTLE, ALL_WELL = 0.2, 0.98
+"""Where every configuration is worth less than the first number or more than the second, they hardly differ under that
+utility: another one should be chosen."""
+
 
 def deadline_at(seconds: float) -> Step:
     """Sentence: "I need it by then; earlier is no better". Full worth before the moment, nothing from it on.

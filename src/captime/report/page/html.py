@@ -18,7 +18,7 @@ from captime.report.ledger_words import account_of_story, assumptions, decisions
 from captime.report.page.settings import all_rows, are_few, many_settings
 from captime.report.story import Story
 from captime.report.views.view import Cell, Table, Versus, View
-from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement
+from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement, time_word
 from captime.utilities.durations import duration_text
 
 _ROWS_SHOWN = 400
@@ -89,7 +89,7 @@ def _certificate(story: Story) -> Node:
             *([] if held.gamma is None else [_tile("gamma", gamma_words(held, 3))]),
             _tile("expected utility", f"{rounded_down(held.utility_low, 3)} to {rounded_up(held.utility_high, 3)}"),
             _tile("candidates left", f"{account.left:,} of {account.left_of:,}"),
-            _tile("CPU time", _spent(story)),
+            _tile(time_word(story.clock), _spent(story)),
             class_="tiles",
         )
     )
@@ -111,9 +111,9 @@ def _certificate(story: Story) -> Node:
 
 
 def _spent(story: Story) -> str:
-    """Return the CPU time of all runs, without a word that the label has already."""
+    """Return the time of all runs, without a word that the label has already."""
     seconds = 0.0 if story.runs is None else float(story.runs.cost.sum())
-    return f"{seconds / 86400:,.1f} CPU days" if seconds >= 86400 else duration_text(seconds)
+    return f"{seconds / 86400:,.1f} days" if seconds >= 86400 else duration_text(seconds)
 
 
 def _tile(label: str, value: str) -> Node:

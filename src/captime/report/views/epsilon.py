@@ -9,7 +9,7 @@ from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Rule
 from captime.report.numbers.certified import certified, epsilon_at
 from captime.report.story import Progress, Story
 from captime.report.views.view import Table, View, as_numbers
-from captime.report.words import printable
+from captime.report.words import printable, time_word
 from captime.utilities.durations import duration_text
 
 _CAPTION = (
@@ -37,9 +37,11 @@ def epsilon_view(stories: Sequence[Story]) -> View | None:
         marks += _staircase(story, steps, f"c{place % 7}", several=len(told) > 1)
     first = min(_start(steps) for _, steps in told)
     last = max(float(steps.seconds[-1]) for _, steps in told)
+    clocks = {time_word(story.clock) for story, _ in told}
+    spent = clocks.pop() if len(clocks) == 1 else "time"
     chart = Chart(
-        "certified epsilon against CPU time",
-        Axis("CPU time spent (logarithmic)", first, max(last * 1.05, first * 2.0), "time"),
+        f"certified epsilon against {spent}",
+        Axis(f"{spent} spent (logarithmic)", first, max(last * 1.05, first * 2.0), "time"),
         Axis("certified epsilon", 0.0, 1.0),
         marks,
         name="epsilon",

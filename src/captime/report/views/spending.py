@@ -8,7 +8,7 @@ from captime.report.known_runs import ANSWERED, CUT, FAILED
 from captime.report.numbers.spending import Captimes, Spending, captimes, spending
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
-from captime.report.words import cpu_time, printable
+from captime.report.words import cpu_time, printable, time_word
 from captime.utilities.durations import duration_text
 
 _LADDERS = 7
@@ -23,9 +23,9 @@ def spending_view(story: Story) -> View | None:
     whole = float(paid.seconds.sum())
     share = float(paid.seconds[story.leader]) / whole
     caption = (
-        f"{cpu_time(whole)} in {int(paid.attempts.sum()):,} executions, {share:.0%} of it on the recommended "
-        "configuration. Larger marks: more runs. Time well spent is on the right: whoever is clearly worse should be "
-        "cheap to rule out."
+        f"{cpu_time(whole, story.clock)} in {int(paid.attempts.sum()):,} executions, {share:.0%} of it on the "
+        "recommended configuration. Larger marks: more runs. Time well spent is on the right: whoever is clearly worse "
+        "should be cheap to rule out."
     )
     rows = [
         (
@@ -56,7 +56,7 @@ def _by_utility(story: Story, paid: Spending, utility: FloatArray) -> Chart:
         for number, step in enumerate(sorted({round(float(size[each])) for each in who})):
             same = [each for each in who if round(float(size[each])) == step]
             tips = [
-                f"{printable(story.names[each])}\n{cpu_time(float(paid.seconds[each]))}, "
+                f"{printable(story.names[each])}\n{cpu_time(float(paid.seconds[each]), story.clock)}, "
                 f"{int(paid.runs[each]):,} runs, utility about {utility[each]:.3f}"
                 for each in same
             ]
@@ -65,9 +65,9 @@ def _by_utility(story: Story, paid: Spending, utility: FloatArray) -> Chart:
     least, most = float(utility[ran].min()), float(utility[ran].max())
     low, high = float(paid.seconds[ran].min()), float(paid.seconds[ran].max())
     return Chart(
-        "CPU time per configuration",
+        f"{time_word(story.clock)} per configuration",
         Axis("estimated utility", max(0.0, least - 0.05), min(1.0, most + 0.05)),
-        Axis("CPU time (logarithmic)", low / 1.5, max(high * 1.5, low * 4.0), "time"),
+        Axis(f"{time_word(story.clock)} (logarithmic)", low / 1.5, max(high * 1.5, low * 4.0), "time"),
         marks,
         name="spending",
     )
@@ -83,7 +83,7 @@ def captimes_view(story: Story) -> View | None:
     ends = [value for mark in marks if isinstance(mark, Line) for value in mark.x.tolist()]
     chart = Chart(
         "captimes over the campaign",
-        Axis("CPU time spent", 0.0, max(ends), ticks=_clock_ticks(max(ends))),
+        Axis(f"{time_word(story.clock)} spent", 0.0, max(ends), ticks=_clock_ticks(max(ends))),
         Axis("captime (logarithmic)", min(heights) / 1.5, max(heights) * 1.5, "time"),
         marks,
         height=280.0,

@@ -10,8 +10,16 @@ from captime.procedures.options import build_procedure
 from captime.programs import Configuration
 from captime.scenario.checkup.captimes import look_at_captimes
 from captime.scenario.checkup.finding import Finding
-from captime.scenario.checkup.running import compare_answers, try_answers, try_cap, try_escape, try_repeats
-from captime.scenario.checkup.surroundings import look_at_ledger, look_at_load, look_at_sqlite
+from captime.scenario.checkup.running import (
+    compare_answers,
+    compare_worth,
+    look_at_clock,
+    try_answers,
+    try_cap,
+    try_escape,
+    try_repeats,
+)
+from captime.scenario.checkup.surroundings import look_at_ledger, look_at_load, look_at_scratch, look_at_sqlite
 from captime.scenario.checkup.trial import Trial
 from captime.scenario.parts import Parts
 from captime.scenario.scenario import Scenario
@@ -65,7 +73,8 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
             observer(finding)
 
     parts = _with_a_draw(scenario.build())
-    take([_scenario(parts), look_at_sqlite(), *look_at_ledger(parts.ledger), look_at_load(parts.jobs)])
+    take([_scenario(parts), look_at_sqlite(), *look_at_ledger(parts.ledger)])
+    take([look_at_scratch(), look_at_load(parts.jobs)])
     take(look_at_captimes(parts))
     take(try_escape(parts.isolation, scenario.folder))
     with Trial(parts.program, parts.isolation) as trial:
@@ -73,6 +82,8 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
         take(found)
         if findings[-1].level != "failed":
             take(compare_answers(parts, outcomes))
+            take(compare_worth(parts, outcomes))
+            take(look_at_clock(parts, outcomes))
             take(try_cap(parts, trial, outcomes))
             take(try_repeats(parts, trial, outcomes, needed=_repeats(parts)))
     take(_positive(parts, scenario))

@@ -6,14 +6,17 @@ from collections import Counter
 from pathlib import Path
 from typing import assert_never
 
+import numpy as np
+
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
 from captime.programs.answers import agrees, contradicts, meaning
 from captime.programs.command import Success
 from captime.runs import Halt, RunOutcome, Verdict
-from captime.scenario.checkup.finding import Finding, Level
+from captime.scenario.checkup.finding import STORAGE, Finding, Level
 from captime.scenario.checkup.trial import Trial
 from captime.scenario.parts import Parts
 from captime.streams import FiniteStream, Instance
+from captime.utilities.advice import ALL_WELL, LITTLE
 from captime.utilities.durations import duration_text
 
 # More configurations than this are not tried one by one.
@@ -44,6 +47,8 @@ def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Findin
         outcomes[config] = trial.run(config, 0, captime)
         if outcomes[config].halt is Halt.NOT_STARTED:
             return [_not_started(parts, outcomes[config])], outcomes
+        if outcomes[config].shortage is not None:
+            return [_unfit(parts, outcomes[config])], outcomes
     verdicts = Counter(each.verdict.value for each in outcomes.values() if each.verdict is not None)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     tried = f"{_whom(parts, len(outcomes))} on the first instance: {told}"
@@ -60,6 +65,59 @@ def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Findin
     return [
         Finding("answers", level, f"{tried}. {_story(parts, bad[worst])}", _advice(parts, bad[worst]), facts)
     ], outcomes
+
+
+def compare_worth(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+    """What the answers that came back are worth under the utility: nothing, everything, or something in between."""
+    times = {config: each.runtime for config, each in outcomes.items() if each.verdict is Verdict.ANSWERED}
+    utility = parts.utility
+    if not times:
+        cut = [each.runtime for each in outcomes.values() if each.verdict is Verdict.CAPPED]
+        if not cut:
+            return []
+        worth = float(utility(np.array(max(cut))))
+        found = f"no answer within {duration_text(max(cut))}; an answer just then would be worth {worth:.2f} at most"
+        if worth >= LITTLE:
+            return [Finding("worth", "note", found, "try --captime with more time", {"worth": worth})]
+        advice = "choose a utility that falls later, or easier instances; `captime utility` shows what is asked"
+        return [Finding("worth", "warning", found, advice, {"worth": worth})]
+    worths = {config: float(utility(np.array(seconds))) for config, seconds in times.items()}
+    best, worst = (choose(times, key=lambda config: times[config]) for choose in (min, max))
+    clock = "wall-clock time" if parts.clock == "wall" else "CPU time"
+    found = (
+        f"{parts.configurations[best].name!r} took {duration_text(times[best])} of {clock} here; under {utility} that "
+        f"is worth {worths[best]:.2f}"
+    )
+    if worst != best:
+        name = parts.configurations[worst].name
+        found += f". The slowest answer, of {name!r}, took {duration_text(times[worst])}: {worths[worst]:.2f}"
+    facts = {"seconds": times[best], "worth": worths[best], "slowest": times[worst], "least": worths[worst]}
+    if worths[best] < LITTLE:
+        advice = "choose a utility that falls later, or nearly every answer is worth nothing and nobody differs"
+        return [Finding("worth", "warning", found, advice, facts)]
+    if worths[worst] > ALL_WELL:
+        advice = "choose a utility that falls sooner if speed matters, or use harder instances: nobody differs much"
+        return [Finding("worth", "warning", found, advice, facts)]
+    return [Finding("worth", "well", found, facts=facts)]
+
+
+def look_at_clock(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+    """Whether the program waits, which its CPU time does not show."""
+    measured = [each.measured for each in outcomes.values() if each.measured is not None]
+    waited = [each for each in measured if "idle" in each.flags]
+    if parts.clock == "wall" or len(waited) <= len(measured) / 2:
+        return []
+    longest = max(waited, key=lambda each: each.wall_ns)
+    wall, cpu = duration_text(longest.wall_ns / 1e9), duration_text(longest.cpu_ns / 1e9)
+    found = f"{len(waited)} of {len(measured)} runs slept most of their time, such as {wall} with {cpu} of CPU time"
+    advice = 'if waiting counts (a server, other processes), say clock = "wall" in [target]: now CPU time decides'
+    facts = {"idle": len(waited), "measured": len(measured), "clock": parts.clock}
+    return [Finding("clock", "warning", found, advice, facts)]
+
+
+def _unfit(parts: Parts, outcome: RunOutcome) -> Finding:
+    advice = "free what the machine is out of: a campaign would wait for it, and then stop"
+    return Finding("answers", "failed", _story(parts, outcome), advice, exit_code=STORAGE)
 
 
 def _whom(parts: Parts, tried: int) -> str:
@@ -115,7 +173,7 @@ def _advice(parts: Parts, outcome: RunOutcome) -> str:
         case Verdict.OUTPUT:
             return "make the program print less, or raise target.output_limit"
         case Verdict.WALL:
-            return "the program sleeps, or the machine is too busy; raise target.wall_factor or use clock = 'wall'"
+            return 'the program sleeps, or the machine is too busy; say clock = "wall", or raise target.wall_factor'
         case None | Verdict.ANSWERED | Verdict.CAPPED | Verdict.CANCELLED:
             return "run the command yourself"
         case Verdict.LOST | Verdict.INTERRUPTED | Verdict.BLOCKED:
@@ -138,7 +196,7 @@ def _advice_on_functions(outcome: RunOutcome) -> str:
         case Verdict.OUTPUT:
             return "make the function print less, or raise target.output_limit"
         case Verdict.WALL:
-            return "the function sleeps, or the machine is too busy; raise target.wall_factor or use clock = 'wall'"
+            return 'the function sleeps, or the machine is too busy; say clock = "wall", or raise target.wall_factor'
         case None | Verdict.ANSWERED | Verdict.CAPPED | Verdict.CANCELLED | Verdict.CRASH:
             return "make the call yourself, in a fresh Python"
         case Verdict.LOST | Verdict.INTERRUPTED | Verdict.BLOCKED:

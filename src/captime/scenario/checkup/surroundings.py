@@ -3,12 +3,14 @@
 import os
 import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 
 from captime.errors import StorageTrouble
 from captime.ledger.places import check_writable, file_system, is_network, sqlite_note
 from captime.scenario.checkup.finding import STORAGE, Finding
 from captime.scenario.machine import allowed_cores
+from captime.supervision.fitness import Fitness
 
 # A run takes well under a kilobyte in a ledger; this is enough for a million of them, and for generated instances.
 _PLENTY = 2 << 30
@@ -52,6 +54,26 @@ def _look_at_disk(folder: Path) -> Finding:
     return Finding("disk", "well", found, facts=facts)
 
 
+def look_at_scratch(folder: str | None = None) -> Finding:
+    """Whether runs have room for their directories.
+
+    Args:
+        folder: Where they are made; the usual place for temporary files if left out.
+    """
+    wanted, usual = os.environ.get("TMPDIR"), folder or tempfile.gettempdir()
+    lack = Fitness(usual).before()
+    facts = {"folder": usual, "shortage": None if lack is None else lack.what.value}
+    if lack is not None:
+        advice = "make room there, or name another folder with TMPDIR: runs cannot begin without it"
+        return Finding("scratch", "failed", lack.words, advice, facts, STORAGE)
+    free = shutil.disk_usage(usual).free
+    found = f"runs take place in {usual}, {free / 1e9:,.1f} GB free"
+    if wanted and folder is None and not _same(wanted, usual):
+        advice = f"TMPDIR names {wanted}, which cannot be written to; make room there, or change TMPDIR"
+        return Finding("scratch", "warning", found, advice, facts)
+    return Finding("scratch", "well", found, facts=facts)
+
+
 def look_at_load(jobs: int) -> Finding:
     """Whether somebody else uses the processors that runs are to be measured on."""
     busy, cores = os.getloadavg()[0], allowed_cores()
@@ -63,3 +85,10 @@ def look_at_load(jobs: int) -> Finding:
         )
         return Finding("processors", "warning", found, advice, facts)
     return Finding("processors", "well", found, facts=facts)
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
