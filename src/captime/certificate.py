@@ -3,6 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal
 
+RULES = 1
+"""Number of the rules of deciding. A ledger is resumed by deciding again from its rows, so its decisions must come out
+the same: this number becomes the next one with every change that lets a procedure, a bound, a draw or a share of delta
+decide otherwise on the same rows, and with no other change. captime's own version is not part of the identity.
+
+`tests/golden/test_rules_of_deciding.py` (race and pool at 1, 8 and 64 slots) and `test_stored_ledgers.py` guard it: if
+one of them fails, either the change was not meant, or this number has to grow and the traces are recorded anew. The
+check in `captime.skeptic` has to confirm ledgers of all numbers there ever were: it finds theirs in their scenario.
+"""
 Mode = Literal["selection", "simultaneous", "nothing"]
 """What delta covers; see `Certificate`."""
 

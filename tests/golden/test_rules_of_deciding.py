@@ -1,7 +1,7 @@
 """What race and pool decide on a seeded table, at 1, 8 and 64 virtual slots: exactly what was recorded.
 
 These traces guard the rules of deciding. A change that makes one of them differ makes old ledgers impossible to resume,
-so it needs the next number (`captime.scenario.identity.RULES`) and a new recording, made by running this file:
+so it needs the next number (`captime.certificate.RULES`) and a new recording, made by running this file:
 `python tests/golden/test_rules_of_deciding.py`, with `tests` on the path. Nothing else is a reason to record anew.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from captime.certificate import RULES
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -21,7 +22,6 @@ from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.protocol import Procedure
 from captime.procedures.race import Race
 from captime.runs import RunRequest
-from captime.scenario.identity import RULES
 from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
 from captime.utilities import parse_utility

@@ -7,6 +7,7 @@ resumed, and everything else is still done with it.
 import json
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib import metadata
@@ -16,10 +17,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from captime import certificate
 from captime.campaign.identity import recorded
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
-from captime.ledger import LedgerReader, connection, flat, making, schema, store
+from captime.ledger import LedgerReader, connection, flat, making, schema, store, walking
 from captime.ledger.chain import Values
 from captime.ledger.encoding import outcome_values
 from captime.ledger.queries import version_of
@@ -101,7 +103,7 @@ def test_a_stored_certificate_is_confirmed(folder: Path, kind: str) -> None:
 
 def other_rules(kind: str) -> bool:
     """Whether this captime decides otherwise than the one that made the ledger; a survey decides nothing."""
-    return kind in CAMPAIGNS and rules_of(recorded(Path(f"{kind}.ledger"))[0]) != identity.RULES
+    return kind in CAMPAIGNS and rules_of(recorded(Path(f"{kind}.ledger"))[0]) != certificate.RULES
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,7 +154,7 @@ def test_a_later_version_resumes_a_ledger(folder: Path, monkeypatch: pytest.Monk
 def test_other_rules_do_everything_but_resume(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Resuming is refused with the remedy and changes nothing; the ledger is read and verified as before."""
     monkeypatch.setattr("captime.scenario.scenario.RULES", 1000)
-    monkeypatch.setattr("captime.scenario.identity.RULES", 1000)
+    monkeypatch.setattr("captime.certificate.RULES", 1000)
     another_version(monkeypatch, "7.7.7")
     before = (folder / f"{kind}.ledger").read_bytes()
     told = refused(*RESUMES[kind][:-1])
@@ -166,10 +168,18 @@ def test_other_rules_do_everything_but_resume(folder: Path, monkeypatch: pytest.
     test_a_stored_certificate_is_confirmed(folder, kind)
 
 
+def test_rules_of_a_newer_captime_are_not_judged_by_these(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`verify` says that the rows are whole, and which captime can check the certificate."""
+    monkeypatch.setattr(sys.modules["captime.skeptic.audit"], "RULES", 0)
+    told = " ".join(captime("verify", "race.ledger", expected=(3,)).split())
+    assert "The rows are whole, but the certificate could NOT be verified: it was decided by rules 1" in told
+    assert "or a later one" in told
+
+
 def test_a_measurement_has_no_rules(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It decides nothing, so it is resumed whatever the rules are."""
     monkeypatch.setattr("captime.scenario.scenario.RULES", 1000)
-    monkeypatch.setattr("captime.scenario.identity.RULES", 1000)
+    monkeypatch.setattr("captime.certificate.RULES", 1000)
     test_a_stored_ledger_is_resumed(folder, "measure")
     test_a_stored_ledger_is_resumed(folder, "validate")
 
@@ -193,7 +203,7 @@ def scenario_of_stored(kind: str) -> Scenario:
 
 @contextmanager
 def later_tables() -> Iterator[int]:
-    """Make captime as it may be one day: outcomes have a column more, and the tables have a new version."""
+    """Make captime as it may be one day: a column and a table more, and the tables have a new version."""
     later = schema.VERSION + 1
     before = schema.OUTCOME.columns
     wide = (*before, schema.Column("energy", "REAL", since=later))
@@ -204,6 +214,10 @@ def later_tables() -> Iterator[int]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (schema, connection, making):
             patch.setattr(module, "VERSION", later)
+        weather = schema.Table("weather", (schema.Column("degrees", "REAL", since=later),), since=later)
+        tables = (*schema.TABLES, weather)
+        for module in (schema, connection, walking):
+            patch.setattr(module, "TABLES", tables)
         patch.setattr(store, "outcome_values", as_written_then)
         patch.setattr(flat, "_COLUMNS", (*flat._COLUMNS, ("energy", "o.energy")))
         try:
@@ -283,6 +297,7 @@ def test_nobody_slips_a_column_into_an_older_ledger(folder: Path) -> None:
         with closing(sqlite3.connect("race.ledger")) as file:
             file.execute("DROP TRIGGER campaign_no_update")
             file.execute("ALTER TABLE outcome ADD COLUMN energy REAL")
+            file.execute("CREATE TABLE weather (seq INTEGER PRIMARY KEY, degrees REAL, hash BLOB)")
             file.execute("UPDATE campaign SET schema_version = ?", (later,))
             file.commit()
             file.execute(f"PRAGMA user_version = {later}")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from captime.certificate import RULES
 from captime.scenario import difference, grown, scenario_hash, scenario_of
-from captime.scenario.identity import RULES
 
 Document = dict[str, Any]
 

@@ -12,15 +12,6 @@ from typing import Any
 
 from captime.scenario.models import Target
 
-RULES = 1
-"""Number of the rules of deciding. A ledger is resumed by deciding again from its rows, so its decisions must come out
-the same: this number becomes the next one with every change that lets a procedure, a bound, a draw or a share of delta
-decide otherwise on the same rows, and with no other change. captime's own version is not part of the identity.
-
-`tests/golden/test_rules_of_deciding.py` (race and pool at 1, 8 and 64 slots) and `test_stored_ledgers.py` guard it: if
-one of them fails, either the change was not meant, or this number has to grow and the traces are recorded anew. The
-check in `captime.skeptic` has to confirm ledgers of all numbers there ever were: it finds theirs in their scenario.
-"""
 _RULES, _VERSION = "rules", "captime"
 
 _MISSING = object()
@@ -65,7 +56,7 @@ def as_recorded_now(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rules_of(identity: Mapping[str, Any]) -> int:
-    """Return by which rules a campaign was decided; those of before they had a number are 1."""
+    """Return by which rules a campaign was decided (`captime.certificate.RULES`); without a number, it is 1."""
     return int(identity.get(_RULES, 1))
 
 

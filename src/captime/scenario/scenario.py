@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from captime.certificate import RULES
 from captime.errors import ScenarioError, UtilityError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
@@ -19,7 +20,7 @@ from captime.programs.settings import Worded
 from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
 from captime.scenario.executor import executor_wishes, seconds_that_count
-from captime.scenario.identity import RULES, scenario_hash
+from captime.scenario.identity import scenario_hash
 from captime.scenario.instances import stream_of
 from captime.scenario.machine import allowed_cores
 from captime.scenario.models import Wishes

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal
 
-from captime.certificate import Certificate
+from captime.certificate import RULES, Certificate
 from captime.errors import LedgerDamaged
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.encoding import certified_of
@@ -58,12 +58,29 @@ def audit(path: str | PathLike[str], trust: Collection[Trust] = ()) -> Audit:
     with LedgerReader(path) as reader, reader.snapshot():
         end = reader.check_end()
         newest = reader.last_certificate_row()
-        question = read_question(reader.scenario)
+        rules = reader.scenario.get("rules", 1)
         try:
+            if not isinstance(rules, int) or not 1 <= rules <= RULES:
+                return _rows_alone(reader, rules, end)
+            question = read_question(reader.scenario)
             return _audited(reader, newest, question, end, frozenset(trust))
         except LedgerDamaged as error:
             told = str(error)
             raise LedgerDamaged(told if told.startswith(str(reader.path)) else f"{reader.path}: {told}") from error
+
+
+def _rows_alone(reader: LedgerReader, rules: object, end: str) -> Audit:
+    """Check the rows of a ledger whose rules of deciding this captime does not know."""
+    rows, before = 0, ""
+    for _, row in reader.walk():
+        rows, before = row["seq"], row["hash"].hex()
+    told = f"{rows:,} rows, each in its place with the hash it was written with, none missing between them"
+    why = (
+        f"it was decided by rules {rules}, and this captime checks rules 1 to {RULES}; verify it with captime "
+        f"{reader.captime_version} or a later one"
+    )
+    held = reader.last_certificate()
+    return Audit("nothing" if held is None else "not-verifiable", (told, end), why, held, rows, before)
 
 
 def _audited(reader: LedgerReader, newest: int, question: Question | str, end: str, trust: frozenset[Trust]) -> Audit:
