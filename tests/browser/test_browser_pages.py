@@ -329,6 +329,44 @@ def test_the_dashboard_fits_a_phone(chromium: Any) -> None:
         seen.page.close()
 
 
+def test_outcomes_can_be_read_on_a_phone_without_scrolling_sideways(chromium: Any, tmp_path: Path) -> None:
+    """Verdict, time and last words are inside the window, and a name is not cut into a column of syllables."""
+    path = tmp_path / "phone.ledger"
+    configs = [ConfigRow(0, "restarts-of-the-luby-sequence"), ConfigRow(1, "plain")]
+    with Ledger.create(path, SCENARIO, configs) as ledger:
+        runs = [RunRequest(config, 0, 56.3) for config in (0, 1)]
+        ledger.started(runs, {0: SampleRow(0, "instances/industrial/verification-0815.cnf", "", 1)})
+        crash = RunOutcome(runs[0], Status.FAILED, 27.1, 27.1, "exit code 3, accepted: 10, 20", Verdict.CRASH)
+        ledger.observed([crash, RunOutcome(runs[1], Status.COMPLETED, 8.56, 8.56, "", Verdict.ANSWERED)])
+    with served(path) as running:
+        seen = Page(chromium, width=390, height=844)
+        seen.page.goto(running.address)
+        seen.page.wait_for_selector("#recent .of-verdict", timeout=20_000)
+        assert seen.overflow() <= 0
+        holder = seen.page.locator("#recent").evaluate("all => [all.scrollWidth, all.parentElement.clientWidth]")
+        assert holder[0] <= holder[1]
+        cells = seen.page.locator("#recent td:visible")
+        boxes = [cells.nth(place).bounding_box() for place in range(cells.count())]
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+        assert "exit code 3" in seen.page.locator("#recent .of-more").all_inner_texts()[-1]
+        assert max(box["height"] for box in boxes) < 50
+        assert seen.troubles == []
+        seen.page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 1024])
+def test_the_bar_of_the_report_fits_the_window(chromium: Any, report: str, width: int) -> None:
+    """Every figure can be reached from it; eleven questions in full were 1957 pixels wide, and the last six hidden."""
+    seen = Page(chromium, width=width, height=800)
+    seen.page.goto(report)
+    links = seen.page.locator("nav a")
+    assert links.count() == len(FIGURES)
+    ends = [links.nth(place).bounding_box() for place in range(links.count())]
+    assert max(box["x"] + box["width"] for box in ends) <= width
+    assert seen.page.locator("header").bounding_box()["height"] < 50
+    seen.page.close()
+
+
 def test_without_the_token_the_page_says_how_to_get_in(chromium: Any) -> None:
     """No data, and a sentence that helps; a request from another site is refused by the browser's own words."""
     with served(raced_ledger()) as running:

@@ -234,3 +234,13 @@ def test_the_certificate_says_what_was_checked_and_what_was_not(tmp_path: Path) 
 def test_spreadsheets_are_kept_from_taking_names_for_formulas(page: str) -> None:
     """The script that saves tables quotes what begins like one (W7)."""
     assert re.search(r"\[=\+\\-@\\t\\r\]", Reader(page).raw["script"])
+
+
+def test_the_bar_names_the_figures_as_the_commands_do() -> None:
+    """Short enough for one line on a screen; the question itself appears under the pointer."""
+    story = read_story(raced_ledger())
+    views = figures_of(story)
+    bar = re.search(r"<nav>(.*?)</nav>", str(report_page(story, views)), flags=re.DOTALL)
+    assert bar is not None
+    assert re.findall(r">(\w+)</a>", bar.group(1)) == [view.name for view in views]
+    assert 'title="How sure, when?"' in bar.group(1)

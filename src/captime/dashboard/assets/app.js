@@ -23,7 +23,7 @@
   function table(id, columns, rows, none) {
     const body = [];
     if (rows.length) {
-      const head = made("tr");
+      const head = made("tr", undefined, "head");
       columns.forEach(function (column) { head.appendChild(made("th", column[0])); });
       body.push(head);
       rows.forEach(function (row) {
@@ -31,7 +31,7 @@
         columns.forEach(function (column) {
           const short = ["config", "words", "more", "instance"].includes(column[1]) ? "" : "short";
           const kind = column[1] === "verdict" && /^[a-z]+$/.test(row.verdict) ? "short verdict-" + row.verdict : short;
-          line.appendChild(made("td", String(row[column[1]]), kind));
+          line.appendChild(made("td", String(row[column[1]]), ("of-" + column[1] + " " + kind).trim()));
         });
         body.push(line);
       });

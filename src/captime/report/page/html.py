@@ -59,7 +59,8 @@ def _digest(source: str) -> str:
 
 
 def _header(story: Story, views: Sequence[View]) -> Node:
-    links = [element("a", view.title, href=f"#{view.name}") for view in views]
+    # The names that `captime plot` knows: eleven questions in full are wider than any screen.
+    links = [element("a", view.name, href=f"#{view.name}", title=view.title) for view in views]
     title = element("div", element("b", "captime"), element("span", f" {story.path.name}"), class_="brand")
     return element("header", title, element("nav", *links))
 
