@@ -284,13 +284,14 @@ class _Campaign:
         procedure, executor, evidence = self.procedure, self.executor, self.evidence
         certificate = procedure.certificate()
         executor.stop()
-        while evidence.in_flight and (outcomes := executor.collect()):
-            if trouble is None:
-                try:
+        try:
+            while evidence.in_flight and (outcomes := executor.collect()):
+                evidence.add(outcomes)
+                if trouble is None:
                     self._journal.observed(outcomes, ())
-                except LedgerError as error:
-                    stopped, trouble = "ledger", error
-            evidence.add(outcomes)
+        except LedgerError as error:
+            # With outcomes in order, the executor itself writes them down.
+            stopped, trouble = "ledger", trouble or error
         tally = evidence.tally
         return LiveOutcome(
             certificate=certificate,

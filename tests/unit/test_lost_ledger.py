@@ -2,14 +2,16 @@
 
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
-from captime.campaign import CampaignResult, run_campaign
+from captime.campaign import CampaignResult, Manner, run_campaign
 from captime.campaign.lost_ledger import Watchful
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
@@ -122,9 +124,20 @@ def test_a_deleted_log_stops_the_campaign_and_costs_nothing(folder: Path) -> Non
     assert run(path).outcome.stopped == "epsilon"
 
 
-def test_an_overwritten_ledger_is_noticed(folder: Path) -> None:
+def empty(path: Path) -> None:
+    """`: > a.ledger`."""
+    path.write_bytes(b"")
+
+
+def write_another(path: Path) -> None:
+    """A file of another kind under the same name."""
+    path.write_bytes(b"a,b,c\n" * 10_000)
+
+
+@pytest.mark.parametrize("damage", [overwrite, empty, write_another])
+def test_an_overwritten_ledger_is_noticed(folder: Path, damage: Damage) -> None:
     """The same file with another content: what can be saved is whole, and if nothing can, that is said."""
-    result = run(ledger_in(folder), overwrite)
+    result = run(ledger_in(folder), damage)
     assert result.outcome.stopped == "ledger"
     assert isinstance(result.trouble, LedgerDamaged)
     assert "overwritten" in str(result.trouble)
@@ -150,7 +163,22 @@ def test_the_log_of_another_ledger_is_not_deleted(folder: Path) -> None:
     assert log_path(path).read_bytes() == b"of another ledger"
 
 
-def test_a_full_disk_ends_with_the_certificate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_whose_folder_is_gone_is_saved_elsewhere(folder: Path) -> None:
+    """`rm -r` of the folder: the copy is in the folder for temporary files."""
+    (folder / "inside").mkdir()
+    path = folder / "inside" / "a.ledger"
+    result = run(path, lambda path: shutil.rmtree(path.parent))
+    assert result.outcome.stopped == "ledger"
+    assert result.rescued is not None
+    assert result.rescued.path.parent == Path(tempfile.gettempdir())
+    assert audit(result.rescued.path).rows == result.rescued.rows + 1
+    result.rescued.path.unlink()
+
+
+@pytest.mark.parametrize("order", ["arrival", "fixed"])
+def test_a_full_disk_ends_with_the_certificate(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, order: Literal["arrival", "fixed"]
+) -> None:
     """What was written before is enough for it; the trouble says whose turn it is."""
     written = Ledger.observed
     calls = iter(range(40))
@@ -161,8 +189,8 @@ def test_a_full_disk_ends_with_the_certificate(folder: Path, monkeypatch: pytest
         written(self, *told)  # type: ignore[arg-type] # handed on as it came
 
     monkeypatch.setattr(Ledger, "observed", observed)
-    path = ledger_in(folder)
-    result = run(path)
+    path, question, manner = ledger_in(folder), question_on(TABLE), Manner(order=order)
+    result = run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2))
     assert result.outcome.stopped == "ledger"
     assert str(result.trouble) == "the disk is full"
     assert statement(account_of_campaign(result))
@@ -171,7 +199,7 @@ def test_a_full_disk_ends_with_the_certificate(folder: Path, monkeypatch: pytest
     assert newest is not None
     assert newest.certificate == result.certificate
     monkeypatch.undo()
-    assert run(path).trouble is None
+    assert run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2)).trouble is None
 
 
 class Slow(Around):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from captime.errors import LedgerError
+from captime.errors import LedgerDamaged, LedgerError, ScenarioError
 from captime.ledger.chain import Chain
 from captime.ledger.connection import log_path, reader, writer
 from captime.ledger.encoding import note_values, to_json
@@ -46,10 +46,11 @@ class FileWatch:
 
     Attributes:
         log_only: Whether nothing but the write-ahead log was found to be lost.
+        overwritten: Whether the file that is open was found to hold something else.
     """
 
     def __init__(self, path: Path) -> None:
-        self.log_only = False
+        self.log_only = self.overwritten = False
         self._path = path
         self._log = log_path(path)
         self._file = _file_at(path)
@@ -97,9 +98,13 @@ class FileWatch:
                 for _ in walk(connection, self._path):
                     pass
                 whole = tail(connection) == (chain.sequence, chain.head)
-        except LedgerError:
+        except (LedgerDamaged, ScenarioError):
             whole = False
-        if not whole:
+        except LedgerError:
+            # Locked, or no memory for it: nothing is known yet, and the next look is as good.
+            return ""
+        self.overwritten = not whole
+        if self.overwritten:
             return f"{self._path} was overwritten with other content while it was being written"
         self._content = content
         return ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from captime.certificate import Certificate
-from captime.errors import InvariantViolated
+from captime.errors import InvariantViolated, LedgerDamaged
 from captime.ledger.chain import Row, Values
 from captime.ledger.closing import Closing
 from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, reader, writer
@@ -249,7 +249,8 @@ class Ledger(Closing):
             self._write("writing down what has happened", point="note")
 
     def _write(self, doing: str, *steps: Step, point: str) -> None:
-        self.is_lost()
+        if self.is_lost() and self._file.overwritten:
+            raise LedgerDamaged(self.lost)
         waiting = len(self._waiting)
         self._pen.write(doing, (*self._waiting, *steps), point)
         del self._waiting[:waiting]
