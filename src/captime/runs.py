@@ -106,6 +106,8 @@ class Halt(Enum):
     """The program, or the generator of the instance, could not be started."""
     PATTERN_TOO_SLOW = "pattern-too-slow"
     """The output could not be searched for a pattern in reasonable time."""
+    SUPERVISOR_HELD = "supervisor-held"
+    """A supervisor was stopped, traced or silent during a run, and not for the first time."""
 
 
 def _status_of(verdict: Verdict) -> Status:

@@ -12,9 +12,10 @@ import pytest
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
 from captime.campaign import run_campaign
+from captime.supervision.groups import GROUP_NOTE
 from captime.supervision.kernel import LINUX, read_file
 from captime.supervision.processes import TAG, tagged
-from captime.supervision.sweep import GROUP_NOTE, own_tag, sweep_abandoned
+from captime.supervision.sweep import own_tag, sweep_abandoned
 
 __all__ = ["folder"]
 

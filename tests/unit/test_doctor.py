@@ -160,6 +160,20 @@ def function_scenario(folder: Path, body: str) -> Path:
     return path
 
 
+def test_what_a_weaker_level_cannot_hold_is_told(folder: Path) -> None:
+    """Beside what it holds; and that a limit on memory is watched by looking where no control group enforces it."""
+    path = written(folder, 'isolation = "subreaper"', 'memory = "500MB"')
+    result = typed("doctor", str(path), "--json")
+    assert result.exit_code == 0, result.output
+    found = {finding["check"]: finding for finding in json.loads(result.stdout)["findings"]}
+    assert found["isolation"]["level"] == "note"
+    assert "kills both its supervisor and the guardian" in found["isolation"]["found"]
+    assert "Delegate=yes" in found["isolation"]["advice"]
+    assert found["memory"]["level"] == "warning"
+    assert "in a memfd and is mapped by no process" in found["memory"]["found"]
+    assert found["memory"]["facts"] == {"limit": 500_000_000}
+
+
 def test_a_function_is_as_well_as_a_command(tmp_path: Path) -> None:
     """The fork server that waits for the next call is no survivor; the check failed for every function."""
     result = typed("doctor", str(function_scenario(tmp_path, "return True")), "--json")

@@ -1,5 +1,6 @@
 import math
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +148,50 @@ def test_whatever_is_in_a_directory_can_be_measured_and_removed(tmp_path: Path) 
     assert not inside.exists()
     assert (outside / "kept").exists()
     remove(str(inside))
+
+
+def test_a_link_where_the_directory_was_changes_nothing_outside(tmp_path: Path) -> None:
+    """A run may replace its directory, or a folder in it, by a link to somebody else's files; their modes stay."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch(mode=0o400)
+    outside.chmod(0o500)
+    try:
+        instead, within = tmp_path / "instead", tmp_path / "within"
+        instead.symlink_to(outside)
+        remove(str(instead))
+        assert not instead.is_symlink()
+        locked = within / "locked"
+        locked.mkdir(parents=True)
+        (locked / "link").symlink_to(outside)
+        (locked / "other").symlink_to(outside / "kept")
+        locked.chmod(0o500)
+        remove(str(within))
+        assert not within.exists()
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (outside, outside / "kept")]
+        assert modes == [0o500, 0o400]
+    finally:
+        outside.chmod(0o700)
+
+
+def test_what_is_mounted_in_a_directory_is_not_emptied(tmp_path: Path) -> None:
+    """As root a run may mount anything there; its content is not the run's."""
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    (inside / "folder" / "mounted").mkdir(parents=True)
+    (inside / "file").touch()
+    mounted = inside / "folder" / "mounted"
+    if subprocess.run(["mount", "--bind", outside, mounted], check=False, capture_output=True).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+    try:
+        remove(str(inside))
+        assert (outside / "kept").exists()
+        assert not (inside / "file").exists()
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    remove(str(inside))
+    assert not inside.exists()
 
 
 def test_who_was_killed_is_waited_for_even_if_it_cannot_be_found_any_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,14 @@ class Objections:
                 self._file_changed(outcome)
             case Halt.ABORTED | Halt.NOT_STARTED | Halt.PATTERN_TOO_SLOW:
                 raise TargetProgramError(f"{outcome.detail}. {self._how_started(outcome)}{_last_words(outcome)}")
+            case Halt.SUPERVISOR_HELD:
+                name = self._configs[outcome.request.config].name
+                raise TargetProgramError(
+                    f"configuration {name!r}: {outcome.detail}. That has happened before in this campaign, so the "
+                    "program is taken to do it: it must neither stop nor trace the process that started it. "
+                    f"{self._how_started(outcome)}. Repair the program, or find out what else on this machine stops "
+                    "processes; the same command resumes"
+                )
             case _:
                 assert_never(outcome.halt)
 

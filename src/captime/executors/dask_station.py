@@ -22,8 +22,9 @@ from uuid import uuid4
 from distributed import get_worker
 
 from captime.executors.dask_files import Missing, Shelf
-from captime.executors.local_slots import LocalSlots, cores
+from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, cores
 from captime.executors.reference import reference_launch
+from captime.runs import Halt
 from captime.supervision.handle import SlotHandle
 from captime.supervision.messages import Launch, Report
 from captime.supervision.sweep import sweep_tag
@@ -76,6 +77,7 @@ class Station:
         self._been_here: set[int] = set()
         self._stopped: set[int] = set()
         self._at: dict[int, _Desk] = {}
+        self._held = 0
         self._used = time.monotonic()
         self._closing = False
         self._desks = [_Desk(handle.index, handle, *socket.socketpair()) for handle in self._place.handles]
@@ -170,16 +172,22 @@ class Station:
             elif not ours and not wanted():
                 ours = True
                 handle.channel.send("cancel", str(launch.number))
+            why = handle.trouble()
+            if why:
+                return self._bury(desk, launch, why)
         return self._bury(desk, launch)
 
-    def _bury(self, desk: _Desk, launch: Launch) -> Report:
-        """A supervisor is dead: its run is lost, nothing of it survives, and the slot is opened again."""
+    def _bury(self, desk: _Desk, launch: Launch, why: str = "") -> Report:
+        """A supervisor is dead, or in trouble: its run is lost, nothing survives, and the slot is opened again."""
         if self._closing:
             return Report(launch.number, "lost", problem="the station was closed")
         how = desk.handle.clear_away()
         sweep_tag(launch.tag, whole=True)
         desk.handle = self._place.open(desk.index)
-        return Report(launch.number, "lost", problem=how)
+        with self._lock:
+            self._held += bool(why)
+            halt = Halt.SUPERVISOR_HELD if why and self._held >= HELD_TOO_OFTEN else None
+        return Report(launch.number, "lost", problem=why or how, halt=halt)
 
     def stop(self, leases: list[int]) -> None:
         """Stop these runs, or do not begin them; they come back as cancelled."""

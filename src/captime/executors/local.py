@@ -16,15 +16,15 @@ from typing import Self
 
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, ScenarioError
-from captime.executors.local_slots import LocalSlots, Overhead
+from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, Overhead
 from captime.executors.protocol import Board, Unseen
 from captime.executors.reference import TIMES, Pulse, reference_launch
 from captime.executors.waking import signals_heard
 from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
-from captime.runs import RunOutcome, RunRequest
+from captime.runs import Halt, RunOutcome, RunRequest
 from captime.supervision.fitness import MemoryKiller
-from captime.supervision.handle import SlotHandle
+from captime.supervision.handle import LOOK_SECONDS, SlotHandle
 from captime.supervision.messages import Report
 from captime.supervision.sweep import sweep_tag
 
@@ -33,8 +33,6 @@ __all__ = ["LocalExecutor", "Overhead"]
 _SECOND = 1e9
 # A supervisor that dies before it has said a word will do so again.
 _FUTILE_STARTS = 3
-# Seconds; selectors refuse to wait for more than some weeks, and who waits for years may as well look every hour.
-_LONGEST_WAIT = 3600.0
 
 
 class LocalExecutor:
@@ -53,6 +51,7 @@ class LocalExecutor:
         slots: How many runs at once.
         ahead: As given.
         isolation: The level that was tried and holds.
+        limits_memory: The kernel limits and counts the memory of runs; it is watched by looking otherwise.
         overhead: What running a program costs beyond what the program itself takes, measured at the start.
     """
 
@@ -81,12 +80,14 @@ class LocalExecutor:
         self._unwanted: set[int] = set()
         self._back: list[RunOutcome] = []
         self._futile = 0
+        self._held = 0
         self._references: dict[int, int] = {}
         self._pulse = Pulse(range(slots), self.now)
         self._memory_killer = MemoryKiller()
         self._board: Board = Unseen()
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
         self.isolation = self._place.isolation
+        self.limits_memory = self._place.limits_memory
         self.overhead = self._place.overhead
         self._selector = selectors.DefaultSelector()
         self._handles: list[SlotHandle] = []
@@ -129,9 +130,10 @@ class LocalExecutor:
         with signals_heard(self._selector) as bell:
             while not self._back and self._requests:
                 left = deadline - time.monotonic()
-                for key, _ in self._selector.select(None if left == math.inf else min(max(0.0, left), _LONGEST_WAIT)):
+                for key, _ in self._selector.select(min(max(0.0, left), LOOK_SECONDS)):
                     if key.data is not None:
                         self._hear(key.data)
+                self._look_after_supervisors()
                 if bell.rung() or time.monotonic() >= deadline:
                     break
         back, self._back = self._back, []
@@ -281,8 +283,21 @@ class LocalExecutor:
             outcome = replace(outcome, measured=replace(outcome.measured, host=_HOST, slot=slot, flags=flags))
         self._back.append(outcome)
 
-    def _bury(self, handle: SlotHandle) -> None:
-        """A supervisor is dead: nothing of its run may survive it, the run is lost, and the slot is opened again."""
+    def _look_after_supervisors(self) -> None:
+        """Replace supervisors that are stopped, traced or silent: they enforce no captime, and never report."""
+        for handle in list(self._handles):
+            why = handle.trouble()
+            if why:
+                self._bury(handle, why)
+                self._hand_out()
+
+    def _bury(self, handle: SlotHandle, why: str = "") -> None:
+        """A supervisor is dead: nothing of its run may survive it, the run is lost, and the slot is opened again.
+
+        Args:
+            handle: Which one.
+            why: What keeps it from its work, if it is alive; it is killed then.
+        """
         self._selector.unregister(handle.channel)
         # Whether a launch has begun is known only once everything is heard that it said before it died.
         handle.end()
@@ -303,9 +318,11 @@ class LocalExecutor:
         successor = self._place.open(handle.index)
         self._handles[self._handles.index(handle)] = successor
         self._selector.register(successor.channel, selectors.EVENT_READ, successor)
+        self._held += bool(why) and bool(lost)
+        halt = Halt.SUPERVISOR_HELD if why and self._held >= HELD_TOO_OFTEN else None
         lack = self._memory_killer.look() if lost else None
         for number in lost:
-            report = Report(number, "lost", problem=how)
+            report = Report(number, "lost", problem=why or how, halt=halt)
             if lack is not None:
                 report = replace(report, shortage=lack.what, short=lack.words)
             self._settle(number, report, handle.index)

@@ -18,14 +18,17 @@ from pathlib import Path
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.descriptors import make_room_for
 from captime.supervision import scratch as directories
-from captime.supervision.groups import hand_down_controllers, own_group, remove_groups
+from captime.supervision.groups import GROUP_NOTE, hand_down_controllers, hands_down_memory, own_group, remove_groups
 from captime.supervision.handle import SlotHandle
 from captime.supervision.kernel import LINUX
 from captime.supervision.launching import Place
 from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.probe import escape_attempt, escaped
-from captime.supervision.sweep import FOLDER_PREFIX, GROUP_NOTE, GROUP_PREFIX
+from captime.supervision.sweep import FOLDER_PREFIX, GROUP_PREFIX
 from captime.supervision.tree import ISOLATIONS, Isolation
+
+HELD_TOO_OFTEN = 2
+"""A supervisor may be stopped by accident during a run, once. A program that stops it does so again."""
 
 _PATIENCE = 60.0
 _TAG = re.compile(r"[\w.-]{1,100}", re.ASCII)
@@ -76,6 +79,7 @@ class LocalSlots:
         isolation: The level that holds.
         overhead: What running a program costs.
         handles: The slots, open.
+        limits_memory: The kernel limits and counts the memory of runs; it is watched by looking otherwise.
     """
 
     def __init__(self, tag: str, slots: int, *, pin: bool, isolation: str | None, scratch: str | None) -> None:
@@ -97,6 +101,7 @@ class LocalSlots:
         self.handles: list[SlotHandle] = []
         try:
             self.isolation, first = self._first_that_holds(isolation)
+            self.limits_memory = self._group is not None and hands_down_memory(self._group)
             self.handles.append(first)
             self.overhead = self._calibrated(first)
             self.handles += [self.open(index) for index in range(1, slots)]
@@ -116,12 +121,23 @@ class LocalSlots:
             core=self._cores[index] if self._cores else None,
         )
         try:
+            self._still_there()
             return SlotHandle(index, place, self._tag)
         except OSError as trouble:
             raise MachineUnfit(
                 f"no supervisor can be started in {place.scratch}: {trouble}; expected room, memory and processes for "
                 "it. Free what the machine is out of, and give the same command again"
             ) from None
+
+    def _still_there(self) -> None:
+        """Make folder and group again if they are gone: the last supervisor to be told to end takes them away."""
+        Path(self._folder).mkdir(mode=0o700, exist_ok=True)
+        if Path(self._folder).lstat().st_uid != os.geteuid():
+            raise PermissionError(f"{self._folder} belongs to another user")
+        if self._group is not None and not self._group.exists():
+            self._group.mkdir()
+            hand_down_controllers(self._group)
+            self._note_group(self._group)
 
     def close(self, handles: list[SlotHandle]) -> None:
         """Close these slots, all at once, and take their directories and groups away."""
@@ -177,8 +193,11 @@ class LocalSlots:
         hand_down_controllers(folder)
         self._group = folder
         # Where to find it, for whoever clears away after us.
-        Path(self._folder, GROUP_NOTE).write_text(str(folder), encoding="utf-8", errors="surrogateescape")
+        self._note_group(folder)
         return ""
+
+    def _note_group(self, group: Path) -> None:
+        Path(self._folder, GROUP_NOTE).write_text(str(group), encoding="utf-8", errors="surrogateescape")
 
     def _remove_group(self) -> None:
         if self._group is not None:

@@ -14,11 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from captime.supervision.fitness import SHORTAGE_OF
-from captime.supervision.kernel import die_with_parent, fork_into_group
+from captime.supervision.kernel import die_with_parent, fork_into_group, give_up_priority
 from captime.supervision.processes import queue_wait_ns
 
 # Who eats all memory of the machine is killed before anybody else.
 _KILL_ME_FIRST = b"500"
+# How far a process may raise its priority; Linux has these two limits.
+_PRIORITIES = [getattr(resource, name) for name in ("RLIMIT_RTPRIO", "RLIMIT_NICE") if hasattr(resource, name)]
 
 
 class NotStarted(Exception):  # noqa: N818 (what is so, not what went wrong; never leaves this room)
@@ -93,6 +95,7 @@ def become_target(surroundings: Surroundings, descriptors: Descriptors) -> None:
         (resource.RLIMIT_AS, surroundings.address_space),
         (resource.RLIMIT_FSIZE, surroundings.file_size),
         (resource.RLIMIT_NPROC, surroundings.processes),
+        *((kind, 0) for kind in _PRIORITIES),
     ):
         if value is not None:
             _, hard = resource.getrlimit(kind)
@@ -100,6 +103,8 @@ def become_target(surroundings: Surroundings, descriptors: Descriptors) -> None:
             # Nets below nets: a system that knows no such limit runs the program without.
             with suppress(OSError, ValueError):
                 resource.setrlimit(kind, (allowed, allowed))
+    # It may share its core with the supervisor, which must always be able to interrupt it.
+    give_up_priority()
     _write_if_possible("/proc/self/oom_score_adj", _KILL_ME_FIRST)
     if surroundings.core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {surroundings.core})

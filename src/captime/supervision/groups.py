@@ -11,6 +11,8 @@ from pathlib import Path
 
 from captime.supervision.kernel import read_file
 
+GROUP_NOTE = "group"
+"""File in an executor's folder that names its control group."""
 _REMOVAL_PATIENCE = 0.5
 
 
@@ -132,6 +134,11 @@ def hand_down_controllers(folder: Path) -> None:
             (folder / "cgroup.subtree_control").write_text(controller, encoding="ascii")
         except OSError:
             continue
+
+
+def hands_down_memory(folder: Path) -> bool:
+    """Return whether groups below this one can limit memory."""
+    return b"memory" in read_file(f"{folder}/cgroup.subtree_control").split()
 
 
 def kill_groups(folder: Path) -> int:

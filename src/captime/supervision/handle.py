@@ -2,23 +2,37 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 from captime.supervision import scratch
 from captime.supervision.bootstrap import command
 from captime.supervision.groups import hand_down_controllers, kill_groups
+from captime.supervision.guardian import SIGNALLED, kill_below
 from captime.supervision.launching import Place
 from captime.supervision.messages import Launch
+from captime.supervision.processes import Process, descendants, look_at, tracer_of
 from captime.supervision.sweep import sweep_tag
+from captime.supervision.tree import strike
 from captime.supervision.wire import Channel
+
+LOOK_SECONDS = 0.5
+"""How often a coordinator looks after its supervisors."""
 
 _GOODBYE_SECONDS = 5.0
 _LOG_TAIL = 2000
+# Looks in a row. A stopped supervisor enforces no captime, so it is not waited for. One that is silent may be busy on a
+# busy machine, with a folder of a million files. Looks are counted, not seconds: while the coordinator is itself
+# stopped, with all that it has started perhaps, there are none.
+_STOPPED_LOOKS = 4
+_SILENT_LOOKS_BEFORE_PING, _SILENT_LOOKS = 60, 1200
 
 
 class SlotHandle:
@@ -41,6 +55,9 @@ class SlotHandle:
         self.held: list[int] = []
         self.begun: set[int] = set()
         self.ready = False
+        self._supervisor: Process | None = None
+        self._next_look = 0.0
+        self._stopped_looks = self._silent_looks = 0
         self._place = place
         self._tag = tag
         Path(place.scratch).mkdir(mode=0o700, parents=True)
@@ -57,7 +74,8 @@ class SlotHandle:
         with theirs, self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
                 command("captime.supervision.slot", *words),
-                stdin=subprocess.DEVNULL,
+                # Its end tells the guardian that the coordinator is gone.
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 pass_fds=[theirs.fileno()],
@@ -67,8 +85,8 @@ class SlotHandle:
 
     @property
     def pid(self) -> int:
-        """Its process number."""
-        return self._process.pid
+        """Its process number; until it is ready, that of the process we have started."""
+        return self._process.pid if self._supervisor is None else self._supervisor.pid
 
     def give(self, launch: Launch) -> None:
         """Hand it a launch; it does one after the other."""
@@ -83,13 +101,53 @@ class SlotHandle:
     def hear(self) -> Iterator[tuple[str, str]]:
         """What it says."""
         for word, text in self.channel.receive():
-            self.ready = self.ready or word == "ready"
+            self._silent_looks = 0
+            if word == "ready":
+                self.ready = True
+                self._supervisor = look_at(int(text))
             yield word, text
 
+    def trouble(self) -> str:
+        """Return what keeps the supervisor from its work, "" if nothing does.
+
+        To be asked again and again; it takes a few looks to tell. A supervisor in trouble has to be cleared away.
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return ""
+        self._next_look = now + LOOK_SECONDS
+        found = [look_at(pid) for pid in {self.pid, self._process.pid}]
+        stopped = any(each is not None and each.stopped for each in found)
+        self._stopped_looks = self._stopped_looks + 1 if stopped else 0
+        if self._stopped_looks >= _STOPPED_LOOKS:
+            return f"the supervisor of slot {self.index} was stopped by a signal, or is held by a tracer"
+        tracer = tracer_of(self.pid)
+        if tracer and tracer in {each.pid for each in descendants([self.pid])}:
+            return f"the supervisor of slot {self.index} is traced by a process of its own run"
+        self._silent_looks += 1
+        if self._silent_looks == _SILENT_LOOKS_BEFORE_PING:
+            self.channel.send("ping")
+        if self._silent_looks >= _SILENT_LOOKS:
+            seconds = self._silent_looks * LOOK_SECONDS
+            return f"the supervisor of slot {self.index} has not answered for {seconds:.0f} s"
+        return ""
+
     def end(self) -> None:
-        """Make sure that it is dead: it says nothing more, and what it has said can be heard to the end."""
+        """Make sure that it is dead: it says nothing more, and what it has said can be heard to the end.
+
+        Nothing that it has started is left below it or below its guardian.
+        """
+        if self._supervisor is not None:
+            strike(self._supervisor)
+        if self._process.poll() is None:
+            # A stopped guardian neither waits nor kills, but it has adopted what is to be killed.
+            kill_below(self._process.pid)
+            self._process.send_signal(signal.SIGCONT)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GOODBYE_SECONDS)
         self._process.kill()
         self._process.wait()
+        self._let_go()
 
     def clear_away(self) -> str:
         """After its death: kill what is left of its run; how it died, in words."""
@@ -102,7 +160,8 @@ class SlotHandle:
         self._remove_folder()
         log = self._log.read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace").strip() if self._log.exists() else ""
         self._log.unlink(missing_ok=True)
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        signalled = -code if code < 0 else code - SIGNALLED
+        how = f"signal {signalled}" if signalled > 0 else f"exit code {code}"
         return f"the supervisor of slot {self.index} died ({how}){': ' + log if log else ''}"
 
     def close(self) -> None:
@@ -111,13 +170,18 @@ class SlotHandle:
         try:
             self._process.wait(_GOODBYE_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.end()
             sweep_tag(f"{self._tag}/")
+        self._let_go()
         if self._place.group is not None:
             kill_groups(self._place.group)
         self._remove_folder()
         self._log.unlink(missing_ok=True)
+
+    def _let_go(self) -> None:
+        """End the pipe by which its guardian knows that we are there."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     def _remove_folder(self) -> None:
         scratch.remove(self._place.scratch)

@@ -10,6 +10,9 @@ LINUX = sys.platform.startswith("linux")
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
+_DROP_FROM_BOUNDING_SET, _MAY_SET_PRIORITIES = 24, 23
+_CAPABILITIES_VERSION = 0x2008_0522
+_FAIR_POLICIES = (0, 3, 5)  # other, batch, idle
 _CLONE3, _CLONE_INTO_CGROUP = 435, 0x2_0000_0000
 # The libc is looked up once, before any fork: nothing is loaded between fork and exec.
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
@@ -44,6 +47,25 @@ def die_with_parent(signal_number: int) -> None:
     """Ask for a signal when the thread that started us ends; does nothing where there is no such thing."""
     if _libc is not None:
         _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal_number, 0, 0, 0)
+
+
+def give_up_priority() -> None:
+    """Never again take a core from those who share it: no real-time policy, and no right to ask for one.
+
+    What this process executes cannot have it either, not even as root. Where there are no such rights, nothing is done.
+    """
+    if _libc is None:
+        return
+    if os.sched_getscheduler(0) not in _FAIR_POLICIES:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    # Refused to those who cannot have the right anyway.
+    _libc.prctl(_DROP_FROM_BOUNDING_SET, _MAY_SET_PRIORITIES, 0, 0, 0)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
+    held = (ctypes.c_uint32 * 6)()
+    if _libc.capget(header, held) == 0:
+        for first in range(3):
+            held[first] &= ~(1 << _MAY_SET_PRIORITIES) & 0xFFFF_FFFF
+        _libc.capset(header, held)
 
 
 def fork_into_group(folder: int) -> int | None:

@@ -48,6 +48,11 @@ class Process:
         """Neither a zombie nor gone."""
         return self.state not in "ZXx"
 
+    @property
+    def stopped(self) -> bool:
+        """Stopped by a signal, or held by a process that traces it."""
+        return self.state in "Tt"
+
 
 def _names(folder: str) -> list[str]:
     try:
@@ -75,6 +80,14 @@ def look_at(pid: int) -> Process | None:
         children_ns=(int(fields[13]) + int(fields[14])) * _TICK_NS,
         own_ns=(int(fields[11]) + int(fields[12])) * _TICK_NS if own is None else own,
     )
+
+
+def tracer_of(pid: int) -> int:
+    """Return the number of the process that traces this one; 0 if none does, or where that cannot be known."""
+    for line in read_file(f"/proc/{pid}/status").splitlines():
+        if line.startswith(b"TracerPid:"):
+            return int(line.split()[1])
+    return 0
 
 
 def all_pids() -> list[int]:

@@ -1,14 +1,16 @@
 """A run's own directory: made for it, measured while it runs, taken away afterwards whatever the run did to it."""
 
 import os
-import shutil
 import stat
-import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
+
+from captime.supervision.kernel import LINUX, read_file
 
 _ENTRIES_AT_ONCE = 256
 _BLOCK = 512
 _PRIVATE = 0o700
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Folders:
@@ -80,17 +82,116 @@ def used_bytes(folder: str) -> Iterator[int]:
 
 
 def remove(folder: str) -> None:
-    """Take a folder away with all that is in it; what cannot be removed, even after being unlocked, stays."""
+    """Remove a folder with all that is in it; what cannot be removed, even after being unlocked, stays.
+
+    No link is followed, not even one that stands where the folder was, and nothing that is mounted inside is entered:
+    what is outside the folder keeps its content and its mode.
+    """
     try:
         os.rmdir(folder)  # noqa: PTH106 (most runs leave nothing, and pathlib would cost more than this)
     except FileNotFoundError:
         return
+    except NotADirectoryError:
+        with suppress(OSError):
+            os.unlink(folder)  # noqa: PTH108 (see above)
     except OSError:
+        inside = _entered(folder, None)
+        if inside is None:
+            return
         try:
-            shutil.rmtree(folder)
-        except (OSError, RecursionError):
-            # Locked folders, or folders nested deeper than Python recurses: these two know how.
-            for words in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
-                subprocess.run(  # noqa: S603 (a fixed command; no name is taken for an option)
-                    [*words, "--", folder], check=False, stderr=subprocess.DEVNULL
-                )
+            _empty(inside)
+        finally:
+            os.close(inside)
+        with suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106 (see above)
+
+
+def _empty(top: int) -> None:
+    """Delete everything below an open folder.
+
+    One folder is open at a time, and paths have one part only: neither Python's recursion, nor the number of open
+    files, nor the length of paths limits how deep folders may be nested.
+    """
+    mount, here = _mount(top), os.dup(top)
+    names, homes, waiting = [""], [_identity(top)], [_without_files(top)]
+    try:
+        while waiting[-1] or len(waiting) > 1:
+            if waiting[-1]:
+                name = waiting[-1].pop()
+                below = _entered(name, here)
+                if below is None:
+                    continue
+                if _mount(below) != mount:
+                    os.close(below)
+                    continue
+                os.close(here)
+                here = below
+                names.append(name)
+                homes.append(_identity(here))
+                waiting.append(_without_files(here))
+            else:
+                above = os.open("..", _FOLDER, dir_fd=here)
+                os.close(here)
+                here = above
+                homes.pop()
+                waiting.pop()
+                if _identity(here) != homes[-1]:
+                    return
+                with suppress(OSError):
+                    os.rmdir(names.pop(), dir_fd=here)
+    except OSError:
+        return
+    finally:
+        os.close(here)
+
+
+def _without_files(folder: int) -> list[str]:
+    """Delete the files and the empty folders in an open folder; the names of the other folders."""
+    left = []
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        try:
+            (os.rmdir if is_folder else os.unlink)(name, dir_fd=folder)
+        except OSError:
+            left += [name] if is_folder else []
+    return left
+
+
+def _entered(name: str, above: int | None) -> int | None:
+    """Open a folder that is no link, and unlock it if it is ours; None if it cannot be opened."""
+    try:
+        try:
+            descriptor = os.open(name, _FOLDER, dir_fd=above)
+        except PermissionError:
+            _unlock(name, above)
+            descriptor = os.open(name, _FOLDER, dir_fd=above)
+    except OSError:
+        return None
+    with suppress(OSError):
+        if os.fstat(descriptor).st_mode & _PRIVATE != _PRIVATE:
+            os.fchmod(descriptor, _PRIVATE)
+    return descriptor
+
+
+def _unlock(name: str, above: int | None) -> None:
+    """Make a folder ours to read, without following a link of that name."""
+    if not LINUX:
+        os.chmod(name, _PRIVATE, dir_fd=above, follow_symlinks=False)
+        return
+    place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    try:
+        os.chmod(f"/proc/self/fd/{place}", _PRIVATE)  # noqa: PTH101 (what is open, under whatever name)
+    finally:
+        os.close(place)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def _mount(descriptor: int) -> tuple[int, bytes]:
+    """Where an open folder is mounted; differs for a folder of the same file system that is mounted elsewhere."""
+    lines = read_file(f"/proc/self/fdinfo/{descriptor}").splitlines()
+    return os.fstat(descriptor).st_dev, next((line for line in lines if line.startswith(b"mnt_id:")), b"")

@@ -2,7 +2,8 @@
 
 It says `started N` before anything of a launch happens, and waits until that is on its way, so that a launch it never
 spoke of has never begun. The words:
-`run`, `cancel N`, `withdraw N` come in; `ready`, `started N`, `progress N nanoseconds`, `withdrawn N`, `report` go out.
+`run`, `cancel N`, `withdraw N`, `ping` come in; `ready PID`, `started N`, `progress N nanoseconds`, `withdrawn N`,
+`report`, `alive` go out.
 """
 
 import gc
@@ -11,8 +12,11 @@ import os
 import signal
 import socket
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
+from captime.supervision.groups import GROUP_NOTE, kill_groups
+from captime.supervision.guardian import guarded
 from captime.supervision.kernel import become_subreaper, die_with_parent
 from captime.supervision.launching import Launcher, Place
 from captime.supervision.messages import Launch, Report
@@ -45,7 +49,7 @@ class Slot:
 
     def serve(self) -> None:
         """Until the coordinator is gone, or asks us to go; nothing of ours is left then."""
-        self._channel.send("ready")
+        self._channel.send("ready", str(os.getpid()))
         try:
             while not self._leaving:
                 self.attend(self._listener.wait(0.0 if self._waiting else _FOREVER))
@@ -60,6 +64,9 @@ class Slot:
             return
         report = self._launcher.perform(launch)
         self._current = None
+        if report.ended == "cancelled" and launch.number not in self._cancelled:
+            # A signal told us to go. The coordinator, if it is there, has not asked for this run to be stopped.
+            report = replace(report, ended="lost", problem="its supervisor was told to end during the run")
         self._cancelled.discard(launch.number)
         self._channel.send("report", report.to_json())
 
@@ -82,6 +89,8 @@ class Slot:
                     self._cancel(int(text))
                 elif word == "withdraw":
                     self._withdraw(int(text))
+                elif word == "ping":
+                    self._channel.send("alive")
         return self._leaving or self._current in self._cancelled
 
     def tell(self, seen_ns: int) -> None:
@@ -120,12 +129,14 @@ def main(arguments: list[str]) -> None:
         if os.getppid() != int(coordinator):
             return
     place = json.loads(description)
-    if place["isolation"] != "posix":
+    group = place.pop("group")
+    adopts = place["isolation"] != "posix"
+    guarded(connection, lambda: _leave_nothing(place["scratch"], group), adopts=adopts)
+    if adopts:
         become_subreaper()
     if place["core"] is not None:
         # A process begins where its parent is; and whatever we do ourselves disturbs nobody else's run.
         os.sched_setaffinity(0, {place["core"]})
-    group = place.pop("group")
     slot = Slot(Channel(connection), Place(**place, group=None if group is None else Path(group)))
     # Whatever exists now lives as long as we do: the collector need not look at it, nor copy its pages after a fork.
     gc.freeze()
@@ -139,6 +150,10 @@ def _leave_nothing(folder: str, group: str | None) -> None:
     """The coordinator does the same, unless it is dead; the last supervisor takes away what they all stood in."""
     remove(folder)
     Path(f"{folder}.log").unlink(missing_ok=True)
+    if group is not None:
+        kill_groups(Path(group))
+    if [each.name for each in Path(folder).parent.glob("*")] == [GROUP_NOTE]:
+        Path(folder).with_name(GROUP_NOTE).unlink(missing_ok=True)
     for path in [Path(folder).parent, *([] if group is None else [Path(group), Path(group).parent])]:
         try:
             path.rmdir()

@@ -9,14 +9,12 @@ import time
 from pathlib import Path
 
 from captime.supervision import scratch
-from captime.supervision.groups import kill_groups, own_group
+from captime.supervision.groups import GROUP_NOTE, kill_groups, own_group
 from captime.supervision.kernel import read_file
 from captime.supervision.processes import TAG, all_pids, descendants, look_at, tagged
 from captime.supervision.tree import strike
 
 FOLDER_PREFIX = GROUP_PREFIX = "captime-"
-GROUP_NOTE = "group"
-"""File in an executor's folder that names its control group."""
 _PATIENCE = 10.0
 # What `own_tag` makes: a word, where its process lives, the process and when it began, and something random.
 _OWN_TAG = re.compile(r"[a-z]+-([0-9a-f]{8})-([0-9]+)-([0-9]+)-[0-9a-f]{8}")

@@ -76,7 +76,7 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
     take([_scenario(parts), look_at_sqlite(), *look_at_ledger(parts.ledger)])
     take([look_at_scratch(), look_at_load(parts.jobs)])
     take(look_at_captimes(parts))
-    take(try_escape(parts.isolation, scenario.folder))
+    take(try_escape(parts.isolation, scenario.folder, memory=scenario.wishes.target.memory))
     with Trial(parts.program, parts.isolation) as trial:
         found, outcomes = try_answers(parts, trial, min(captime, parts.problem.captime_limit))
         take(found)

@@ -4,7 +4,7 @@ import statistics
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -269,8 +269,14 @@ def try_cap(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome]) -> list
     return [Finding("cap", "well", found, facts=facts)]
 
 
-def try_escape(isolation: str | None, folder: Path) -> list[Finding]:
-    """A program that does its best to survive: it forks, leaves its session and ignores signals."""
+def try_escape(isolation: str | None, folder: Path, *, memory: int | None = None) -> list[Finding]:
+    """A program that does its best to survive: it forks, leaves its session and ignores signals.
+
+    Args:
+        isolation: The level that was asked for; None for the best.
+        folder: Of the scenario.
+        memory: The limit on the memory of runs; None for none.
+    """
     stream = FiniteStream([Instance("none", value="none")], "given")
     runaway = CommandProgram(
         stream,
@@ -283,15 +289,47 @@ def try_escape(isolation: str | None, folder: Path) -> list[Finding]:
     with Trial(runaway, isolation) as trial:
         outcome = trial.run(0, 0, 0.2)
         left, level, overhead = trial.survivors(), trial.executor.isolation, trial.executor.overhead
-    facts = {"isolation": level, "survivors": left, "added_seconds": overhead.added, "worst": overhead.worst}
+        limits_memory = trial.executor.limits_memory
+    facts: dict[str, Any] = {
+        "isolation": level,
+        "survivors": left,
+        "added_seconds": overhead.added,
+        "worst": overhead.worst,
+    }
     found = f"{level}: a program that forks and leaves its session was stopped, {left} of its processes survived"
     if left or outcome.verdict is not Verdict.CAPPED:
         advice = "run captime where it may use control groups (cgroup2), and report it: nothing may survive"
         return [Finding("isolation", "failed", found, advice, facts)]
-    findings = [Finding("isolation", "well", found, facts=facts)]
+    findings = [_isolation(level, found, facts)]
+    if memory is not None and not limits_memory:
+        findings.append(_watched_memory(memory))
     told = f"{overhead.added * 1e3:.1f} ms per run beside the program (at worst {overhead.worst * 1e3:.1f} ms)"
     findings.append(Finding("overhead", "well", told, facts={"added": overhead.added, "worst": overhead.worst}))
     return findings
+
+
+_OWN_GROUP = "start captime in a control group of its own: systemd-run --user --scope -p Delegate=yes captime run ..."
+# What each level cannot hold; docs/measuring.md says more.
+_GAPS = {
+    "cgroup2": "",
+    "subreaper": "It does not hold a daemon whose run kills both its supervisor and the guardian above that",
+    "posix": "It does not hold a daemon that starts a session and empties its environment",
+}
+
+
+def _isolation(level: str, found: str, facts: dict[str, Any]) -> Finding:
+    if not _GAPS[level]:
+        return Finding("isolation", "well", found, facts=facts)
+    advice = f"nothing needs to be done for a program that means no harm; otherwise {_OWN_GROUP}"
+    return Finding("isolation", "note", f"{found}. {_GAPS[level]}", advice, facts)
+
+
+def _watched_memory(memory: int) -> Finding:
+    found = (
+        f"no control group limits memory here, so the {memory / 1e6:,.0f} MB of target.memory are watched by looking "
+        "every 20 ms; what lies in /dev/shm or in a memfd and is mapped by no process is not seen"
+    )
+    return Finding("memory", "warning", found, f"if the program keeps data there, {_OWN_GROUP}", {"limit": memory})
 
 
 def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, needed: bool) -> list[Finding]:
