@@ -35,8 +35,8 @@ def eventually(happened: Callable[[], bool], patience: float = PATIENCE) -> bool
 @contextmanager
 def local_cluster(workers: int) -> Iterator[Any]:
     """A client of a cluster of so many processes, which are started again when they die."""
-    with client_of(ClusterWishes(cluster="local", workers=workers, options={"silence_logs": 60})) as client:
-        yield client
+    with client_of(ClusterWishes(cluster="local", workers=workers, options={"silence_logs": 60})) as reached:
+        yield reached.client
 
 
 class Cluster:

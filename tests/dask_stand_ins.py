@@ -9,6 +9,7 @@ from captime.executors import dask_station as station
 from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_link import Answered, Failed, News, Workers
 from captime.executors.dask_machines import MachineTerms
+from captime.executors.dask_workforce import GREETING
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome
 from captime.supervision.messages import Launch, Report
@@ -56,7 +57,13 @@ class ScriptedLink:
     def call(self, call: Hashable, address: str, function: Callable[..., Any], *arguments: Any, key: str) -> None:
         """Stations open at once; leases wait for the test."""
         self.keys.append(key)
-        if function is station.open_station:
+        if function is GREETING[0]:
+            facts = self.facts.get(address, {})
+            if "greeting" in facts:
+                self.say(Failed(call, facts["greeting"]))
+            else:
+                self.say(Answered(call, facts.get("captime", version("captime"))))
+        elif function is station.open_station:
             facts = self.facts.get(address, {})
             if "raises" in facts:
                 self.say(Failed(call, facts["raises"]))

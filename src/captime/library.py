@@ -139,7 +139,7 @@ def configure(
     earlier = lessons_of(_paths(learn_from), question)
     with (
         _ledger_at(ledger, "campaign.ledger") as path,
-        executor_of(parts, path, client, jobs) as make,
+        executor_of(parts, path, client, jobs, interrupted) as make,
         campaign_view(
             question.names,
             epsilon,

@@ -1,7 +1,6 @@
 """Where the runs of a campaign happen: on this machine, or on a cluster; from the words of a scenario to slots."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,21 @@ from captime.programs.protocol import Program
 from captime.scenario.executor import WHICH_CLUSTER
 from captime.scenario.parts import Parts
 
+# Queues are long at times; after a day without any worker something is wrong.
+_PATIENCE_SECONDS = 86400.0
+
+
+def _never() -> bool:
+    return False
+
 
 @contextmanager
 def executor_of(
-    parts: Parts, ledger: Path, client: Any = None, jobs: int | None = None
+    parts: Parts,
+    ledger: Path,
+    client: Any = None,
+    jobs: int | None = None,
+    interrupted: Callable[[], bool] = _never,
 ) -> Iterator[MakeExecutor | None]:
     """What makes the slots of a campaign; None for slots on this machine. A cluster that was started ends with it.
 
@@ -28,6 +38,7 @@ def executor_of(
         ledger: Of the campaign; machines that took part before are read from it.
         client: A `distributed.Client` to be used in place of what the scenario says.
         jobs: At most so many runs at once.
+        interrupted: Asked while a cluster is waited for; True makes slots that nothing can be run on.
     """
     wishes = parts.executor
     if wishes.kind == "local" and client is None:
@@ -38,21 +49,21 @@ def executor_of(
     _check(parts)
     try:
         # An optional package: only those who ask for a cluster need it.
-        from captime.executors.dask_cluster import ClusterWishes, client_of  # noqa: PLC0415 (an optional package)
+        from captime.executors.dask_cluster import ClusterWishes, Reached, client_of  # noqa: PLC0415 (an optional package)
     except ImportError:
         raise MissingExtra("running on a Dask cluster", "dask") from None
     most = wishes.most if jobs is None else jobs
     if client is not None:
-        yield _maker(parts, ledger, client, most)
+        yield _maker(parts, ledger, Reached(client), most)
         return
     cluster = ClusterWishes(wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options))
-    with client_of(cluster) as made:
-        yield _maker(parts, ledger, made, most)
+    with client_of(cluster, interrupted) as reached:
+        yield _maker(parts, ledger, reached, most)
 
 
-def _maker(parts: Parts, ledger: Path, client: Any, most: int | None) -> MakeExecutor:
+def _maker(parts: Parts, ledger: Path, reached: Any, most: int | None) -> MakeExecutor:
     from captime.executors.dask import DaskExecutor, DaskTerms  # noqa: PLC0415 (as above)
-    from captime.executors.dask_link import Link  # noqa: PLC0415 (an optional package)
+    from captime.executors.dask_link import AbsentLink, Link  # noqa: PLC0415 (an optional package)
     from captime.executors.dask_machines import MachineTerms  # noqa: PLC0415 (an optional package)
 
     wishes = parts.executor
@@ -69,10 +80,12 @@ def _maker(parts: Parts, ledger: Path, client: Any, most: int | None) -> MakeExe
             scratch=wishes.scratch,
             machines=MachineTerms(wishes.machines, wishes.tolerance, reference),
             most=most,
-            patience=math.inf if wishes.patience is None else wishes.patience,
+            patience=_PATIENCE_SECONDS if wishes.patience is None else wishes.patience,
             transferred=instance if wishes.transfer else None,
+            queue=reached.jobs,
         )
-        return DaskExecutor(program, partial(Link, client), tag=tag, terms=terms)
+        link = AbsentLink if reached.client is None else partial(Link, reached.client)
+        return DaskExecutor(program, link, tag=tag, terms=terms)
 
     return make
 

@@ -68,7 +68,7 @@ def measure_command(
     check_sampling(question)
     with (
         asking_to_stop() as asked,
-        executor_of(parts, path, jobs=jobs) as make,
+        executor_of(parts, path, jobs=jobs, interrupted=asked) as make,
         campaign_view(
             question.names,
             0.0,

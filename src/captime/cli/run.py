@@ -73,7 +73,7 @@ def run_command(
     manner = replace(manner, patience=parse_duration(patience, "--patience"))
     with (
         asking_to_stop() as asked,
-        executor_of(parts, ledger or parts.ledger, jobs=jobs) as make,
+        executor_of(parts, ledger or parts.ledger, jobs=jobs, interrupted=asked) as make,
         campaign_view(
             question.names,
             question.epsilon,

@@ -18,7 +18,7 @@ from captime.errors import ScenarioError
 from captime.executors import dask_station as station
 from captime.executors.dask_leases import FILE, DaskTerms, Leases
 from captime.executors.dask_link import Answered, CutOff, Failed, Gone, Left, Link, News, Told, Workers
-from captime.executors.dask_workforce import MEASURE, OPEN, Note, Workforce
+from captime.executors.dask_workforce import GREET, MEASURE, OPEN, Note, Workforce
 from captime.executors.protocol import Board
 from captime.executors.waking import signals_heard
 from captime.programs.protocol import Program
@@ -30,9 +30,11 @@ Late = Callable[[Sequence[RunOutcome]], None]
 _log = logging.getLogger("captime")
 _MINUTE = 60.0
 # Whoever was refused may be followed by somebody better.
-_HOPE_SECONDS = 20.0
-# What was asked to stop and does not answer by then is taken to be lost.
-_GOODBYE_SECONDS = 15.0
+_HOPE_SECONDS = 10.0
+# What was asked to stop and does not answer by then is taken to be lost: the certificate must not wait for it.
+_GOODBYE_SECONDS = 2.5
+# Jobs that have ended are looked after at least so often while there is no worker.
+_QUEUE_SECONDS = 2.0
 
 
 def _unwritten(*_: object, **__: object) -> None:
@@ -195,6 +197,8 @@ class DaskExecutor:
 
     def _answered(self, call: Any, value: Any) -> None:
         match call:
+            case (kind, address) if kind == GREET:
+                self._force.greeted(address, value)
             case (kind, address) if kind == OPEN:
                 self._force.opened(address, value)
                 if (post := self._force.posts.get(address)) is not None:
@@ -208,6 +212,8 @@ class DaskExecutor:
 
     def _failed(self, call: Any, why: str, *, died: bool) -> None:
         match call:
+            case (kind, address) if kind == GREET:
+                self._force.refuse(address, f"captime cannot be loaded there ({why})")
             case (kind, address) if kind == OPEN:
                 self._force.refuse(address, why)
             case (kind, _) if kind == MEASURE:
@@ -220,8 +226,10 @@ class DaskExecutor:
 
     def _give_up(self, why: str) -> None:
         """The cluster will not come back: what waits for it is stopped, and the certificate so far stands."""
-        self.gone = self.gone or why
-        self._note("gone", why=why)
+        if not self.gone:
+            self.gone = why
+            _log.warning("the cluster is given up: %s", why)
+            self._note("gone", why=why)
         self._leases.cancel(list(self._leases.requests))
 
     # ------------------------------------------------------------------ while waiting
@@ -229,7 +237,10 @@ class DaskExecutor:
     def _chores(self) -> float:
         """Look after what time brings; in how many seconds to look again."""
         now = time.monotonic()
+        queue = self._terms.queue
         self._force.measure_again()
+        for ended in [] if queue is None else queue.news():
+            self._note("job-ended", **ended)
         if now >= self._stop_by:
             self._leases.lose_the_rest("it did not stop")
             return 0.0
@@ -238,12 +249,22 @@ class DaskExecutor:
             return min(_MINUTE, self._stop_by - now)
         if self._force.hopeless and now - self._force.refused_at >= _HOPE_SECONDS:
             self._despair("; ".join(f"{address}: {why}" for address, why in self._force.refused.items()))
+        elif queue is not None and queue.over and not self.gone:
+            if not self._leases.worked:
+                raise ScenarioError(f"executor: {queue.over}. Correct executor.options, or try one such job by hand")
+            self._give_up(queue.over)
         elif now - self._alone_since >= self._terms.patience:
-            self._give_up(f"there was no worker for {now - self._alone_since:.0f} s")
+            self._give_up(f"there was no worker for {now - self._alone_since:.0f} s (executor.patience){self._queued}")
         elif now - self._complained_at >= _MINUTE:
             self._complained_at = now
-            _log.warning("no worker for %.0f minutes; waiting", (now - self._alone_since) / _MINUTE)
-        return 0.0 if self._leases.back else min(_MINUTE, self._terms.patience, _HOPE_SECONDS, self._stop_by - now)
+            _log.warning("no worker for %.0f minutes; waiting%s", (now - self._alone_since) / _MINUTE, self._queued)
+        soon = _HOPE_SECONDS if queue is None else _QUEUE_SECONDS
+        return 0.0 if self._leases.back else min(_MINUTE, self._terms.patience, soon, self._stop_by - now)
+
+    @property
+    def _queued(self) -> str:
+        """What the queue says, as the end of a sentence."""
+        return "" if self._terms.queue is None else f"; {self._terms.queue.words()}"
 
     def _despair(self, why: str) -> None:
         """All who are there were refused."""

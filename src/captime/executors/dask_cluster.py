@@ -6,21 +6,31 @@ stations prevent (see `dask_station`).
 """
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import logging
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import dask
+from dask.utils import parse_timedelta
 from distributed import Client, LocalCluster
 
 from captime.errors import ScenarioError
+from captime.executors.dask_queue import Jobs, in_a_line
 
 # Dask says little about its types.
 _make_client: Callable[..., Any] = Client
 _make_local: Callable[..., Any] = LocalCluster
 # Long enough for a scheduler that is started again, short enough to end in good order within half a minute.
 _CONNECT_SECONDS = 20.0
+_LOOK_SECONDS = 0.1
+_CLOSE_SECONDS = 30.0
+_log = logging.getLogger("captime")
 _QUEUES = {
     "slurm": "SLURMCluster",
     "pbs": "PBSCluster",
@@ -66,34 +76,93 @@ class ClusterWishes:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A cluster that can be talked to.
+
+    Attributes:
+        client: Connected; None if it was interrupted before it was.
+        jobs: Of a batch queue, if captime has submitted some.
+    """
+
+    client: Any
+    jobs: Jobs | None = None
+
+
+def _never() -> bool:
+    return False
+
+
 @contextmanager
-def client_of(wishes: ClusterWishes) -> Iterator[Any]:
-    """A client, connected; closed in the end, with the cluster if it was started here."""
+def client_of(wishes: ClusterWishes, interrupted: Callable[[], bool] = _never) -> Iterator[Reached]:
+    """A client, connected; closed in the end, with the cluster if it was started here.
+
+    Args:
+        wishes: Which cluster.
+        interrupted: Asked while waiting; True gives up waiting.
+    """
     if wishes.cluster is None:
-        with _connected(wishes) as client:
-            yield client
+        client = _connected(wishes, interrupted)
+        try:
+            yield Reached(client)
+        finally:
+            if client is not None:
+                client.close()
         return
     settings = {**_SETTINGS, **(_BESIDE_US if wishes.cluster == "local" else {})}
     with dask.config.set(settings):
         cluster = _started(wishes)
+        jobs = None if wishes.cluster == "local" else Jobs(cluster, str(wishes.cluster), wishes.workers or 1)
         try:
             with _make_client(cluster, timeout=_CONNECT_SECONDS, set_as_default=False) as client:
-                yield client
+                if jobs is not None:
+                    jobs.begin(interrupted)
+                yield Reached(client, jobs)
         finally:
-            cluster.close()
+            if jobs is not None:
+                jobs.close()
+            _close(cluster)
 
 
-def _connected(wishes: ClusterWishes) -> Any:
-    place = wishes.address or f"the scheduler of {wishes.scheduler_file}"
+def _close(cluster: Any) -> None:
+    """Close what was started here; whatever goes wrong with it, the campaign's result stands."""
     try:
-        if wishes.scheduler_file is not None:
-            return _make_client(scheduler_file=wishes.scheduler_file, timeout=_CONNECT_SECONDS, set_as_default=False)
-        return _make_client(wishes.address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as trouble:
+        cluster.close(timeout=_CLOSE_SECONDS)
+    except Exception as trouble:  # noqa: BLE001 (Dask's closing fails in many ways, and the certificate is out already)
+        _log.warning("the cluster was not closed in good order: %s", in_a_line(f"{type(trouble).__name__}: {trouble}"))
+
+
+def _connected(wishes: ClusterWishes, interrupted: Callable[[], bool]) -> Any:
+    """A client of a cluster that is there; None if it was interrupted while it waited for one."""
+    place = wishes.address or f"the scheduler of {wishes.scheduler_file}"
+    found: list[Any] = []
+    given_up = threading.Event()
+
+    def connect() -> None:
+        where = {"scheduler_file": wishes.scheduler_file} if wishes.scheduler_file else {"address": wishes.address}
+        try:
+            found.append(_make_client(**where, timeout=_CONNECT_SECONDS, set_as_default=False))
+        except Exception as trouble:  # noqa: BLE001 (handed to the thread that waits)
+            found.append(trouble)
+        if given_up.is_set() and not isinstance(found[0], Exception):
+            found[0].close()
+
+    # In a thread of its own, so that a signal need not wait until nobody has answered for long enough.
+    thread = threading.Thread(target=connect, name="captime-connecting", daemon=True)
+    thread.start()
+    while thread.is_alive() and not interrupted():
+        thread.join(_LOOK_SECONDS)
+    if not found:
+        given_up.set()
+        return None
+    if isinstance(found[0], OSError | ValueError):
         raise ScenarioError(
-            f"executor: {place} cannot be reached ({trouble}); start a scheduler with `dask scheduler`, or check the "
+            f"executor: {place} cannot be reached ({found[0]}); start a scheduler with `dask scheduler`, or check the "
             "address"
-        ) from None
+        )
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
 
 
 def _started(wishes: ClusterWishes) -> Any:
@@ -103,26 +172,115 @@ def _started(wishes: ClusterWishes) -> Any:
             defaults = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1, "memory_limit": 0}
             kept = {"scheduler_kwargs": _NO_PAGE, "processes": True}
             return _make_local(n_workers=wishes.workers, **{**defaults, **kept, **options})
-        cluster = _queue(str(wishes.cluster))(**_for_queue(options))
-    except (TypeError, ValueError) as trouble:
+        return _queue(wishes)(**_for_queue(options))
+    except (TypeError, ValueError, RuntimeError, OSError, ImportError) as trouble:
         raise ScenarioError(
-            f"executor.options: a {wishes.cluster} cluster cannot be made of {sorted(wishes.options)}: {trouble}"
+            f"executor.options: a {wishes.cluster} cluster cannot be made of {sorted(wishes.options)}: "
+            f"{in_a_line(str(trouble))}; correct the options"
         ) from None
-    cluster.scale(jobs=wishes.workers or 1)
-    return cluster
+
+
+def examined(wishes: ClusterWishes, seconds: float) -> str:
+    """Look at a cluster without starting anything there; what was found, in words.
+
+    Args:
+        wishes: Which cluster.
+        seconds: How long to try to reach a scheduler.
+    """
+    if wishes.cluster == "local":
+        return "a Dask cluster of processes on this machine"
+    if wishes.cluster is not None:
+        command = str(_queue(wishes).job_cls.submit_command)
+        _for_queue(dict(wishes.options))
+        return f"jobs of {wishes.cluster}, submitted with {command}; whether it accepts them is seen when they are"
+    with suppress(OSError, ValueError, TypeError):
+        where = {"scheduler_file": wishes.scheduler_file} if wishes.scheduler_file else {"address": wishes.address}
+        with _make_client(**where, timeout=seconds, set_as_default=False) as client:
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+            slots = sum(int(worker["nthreads"]) for worker in workers.values())
+            return f"a Dask cluster with {len(workers)} workers and {slots} slots"
+    raise ScenarioError(
+        f"executor: {wishes.address or wishes.scheduler_file} cannot be reached; start a scheduler with `dask "
+        "scheduler`, or check the address"
+    )
 
 
 def _for_queue(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with what runs need where the user says nothing."""
+    """Options with what runs need where the user says nothing; what cannot be right is refused."""
     scheduler = {**_NO_PAGE, **options.pop("scheduler_options", {})}
+    for name, place in ((options.get("interface"), "interface"), (scheduler.get("interface"), "scheduler_options")):
+        _check_interface(name, place)
+    if "worker_extra_args" in options:
+        options["worker_extra_args"] = _arguments(options["worker_extra_args"])
     # Several processes per job by default there, sharing its cores; a slot has to have a core of its own.
     return {"processes": 1, "scheduler_options": scheduler, **options}
 
 
-def _queue(name: str) -> Any:
+def _check_interface(name: object, place: str) -> None:
+    known = sorted(name for _, name in socket.if_nameindex())
+    if name is not None and name not in known:
+        raise ScenarioError(
+            f"executor.options.{place} names the network {name!r}, which this machine does not have; expected one of "
+            f"{', '.join(known)}: the one that this machine and the nodes share"
+        )
+
+
+# What of a worker's command line is a time, and how people write one: 3h50m, 1d 2h, 04:00:00, 1-00:00:00.
+_TIMES = ("--lifetime", "--lifetime-stagger", "--death-timeout")
+_PIECES = re.compile(r"(?:\s*\d+(?:\.\d+)?\s*[a-zA-Zµ]+)+\s*")
+_PIECE = re.compile(r"\d+(?:\.\d+)?\s*[a-zA-Zµ]+")
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
+
+
+def _arguments(words: object) -> list[str]:
+    """The worker's command line, with times in the way that Dask reads them."""
+    place = "executor.options.worker_extra_args"
+    if not isinstance(words, Sequence) or isinstance(words, str):
+        raise ScenarioError(f'{place} is {words!r}; expected a list of words, such as ["--lifetime", "3h50m"]')
+    told, before = [], ""
+    for word in map(str, words):
+        name, equals, value = word.partition("=")
+        if equals and name in _TIMES:
+            told.append(f"{name}={_time(value, f'{place}: {name}')}")
+        else:
+            told.append(_time(word, f"{place}: {before}") if before in _TIMES else word)
+        before = word
+    if before in _TIMES:
+        raise ScenarioError(f"{place} ends with {before}, without a time; say one after it, such as 3h50m")
+    return told
+
+
+def _time(text: str, place: str) -> str:
+    """A time as Dask reads it, in seconds."""
+    clock = _CLOCK.fullmatch(text.strip())
     try:
-        return getattr(importlib.import_module("dask_jobqueue"), _QUEUES[name])
+        if clock is not None:
+            days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+            total = ((days * 24.0 + hours) * 60.0 + minutes) * 60.0 + seconds
+        elif _PIECES.fullmatch(text):
+            total = sum(float(parse_timedelta(piece)) for piece in _PIECE.findall(text))
+        else:
+            total = float(text)
+    except (ValueError, KeyError, OverflowError):
+        total = -1.0
+    if not 0.0 < total < 1e9:
+        raise ScenarioError(f"{place} is {text!r}; expected a time such as 3h50m, 230m or 03:50:00")
+    return f"{total:.10g}s"
+
+
+def _queue(wishes: ClusterWishes) -> Any:
+    """The maker of clusters of this kind, if jobs can be submitted here."""
+    name = str(wishes.cluster)
+    try:
+        found = getattr(importlib.import_module("dask_jobqueue"), _QUEUES[name])
     except ImportError:
         raise ScenarioError(
             f"executor.cluster is {name!r}, which needs dask-jobqueue; install it with: pip install dask-jobqueue"
         ) from None
+    command = str(found.job_cls.submit_command).split()[0]
+    if shutil.which(command) is None:
+        raise ScenarioError(
+            f"executor.cluster is {name!r}, but there is no program {command} here; expected a machine from which jobs "
+            "can be submitted: run captime on a login node, or add the folder of this program to PATH"
+        )
+    return found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from captime.executors import dask_station as station
 from captime.executors.dask_files import Digests
@@ -28,6 +28,23 @@ FILE = "file"
 _PER_SLOT = 2
 
 
+class Queue(Protocol):
+    """The jobs that bring workers, where there is a batch queue."""
+
+    @property
+    def over(self) -> str:
+        """Why no job will bring a worker any more; "" as long as one may."""
+        ...
+
+    def words(self) -> str:
+        """What the queue says of the jobs, for people."""
+        ...
+
+    def news(self) -> list[dict[str, object]]:
+        """Jobs that have ended since the last time, as facts."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DaskTerms:
     """How runs are made on a cluster.
@@ -40,6 +57,7 @@ class DaskTerms:
         patience: Give up after so many seconds without any worker.
         transferred: The instance file at a stream position, if instances are to be sent to workers; None if they are
             to be found there under the same path.
+        queue: The jobs that bring workers, if there is a batch queue.
     """
 
     isolation: str | None = None
@@ -48,6 +66,7 @@ class DaskTerms:
     most: int | None = None
     patience: float = math.inf
     transferred: Callable[[int], str | None] | None = None
+    queue: Queue | None = None
 
 
 class Leases:

@@ -13,7 +13,10 @@ from captime.executors.dask_machines import Machines, MachineTerms
 from captime.executors.reference import REMEASURE_SECONDS
 
 Note = Callable[..., None]
-OPEN, MEASURE = "open", "measure"
+GREET, OPEN, MEASURE = "greet", "open", "measure"
+# Asked first, in words that any Python understands: a worker that cannot load our functions would die of the question.
+_VERSION = '__import__("importlib.metadata", fromlist=["version"]).version("captime")'
+GREETING = (eval, f'[__import__("captime.executors.dask_station"), {_VERSION}][1]')
 # So many calls in a row that a worker could not even begin, and it gets no more.
 _MOST_FAILURES = 3
 
@@ -115,7 +118,7 @@ class Workforce:
                 self._forget(address)
         for address, number in threads.items():
             if number and not (address in self.posts or address in self.refused or address in self._opening):
-                self._open(address)
+                self._greet(address)
         return [self.posts.pop(address) for address in list(self.posts) if address not in threads]
 
     def dismiss(self, address: str) -> Post | None:
@@ -134,10 +137,19 @@ class Workforce:
         self.refused.pop(address, None)
         if address in self._opening:
             self._opening.discard(address)
-            self._link.forget([(OPEN, address)])
+            self._link.forget([(GREET, address), (OPEN, address)])
 
-    def _open(self, address: str) -> None:
+    def _greet(self, address: str) -> None:
         self._opening.add(address)
+        self._link.call((GREET, address), address, *GREETING, key=self.key_for(GREET))
+
+    def greeted(self, address: str, captime: str) -> None:
+        """A worker tells which captime it has; the right one is asked to open a station."""
+        if address not in self._opening:
+            return
+        if captime != version("captime"):
+            self.refuse(address, f"it has captime {captime}, and the coordinator has {version('captime')}")
+            return
         key = self.key_for(OPEN)
         self._link.call((OPEN, address), address, station.open_station, self._session, *self._opening_with, key=key)
 
@@ -152,10 +164,7 @@ class Workforce:
             return
         self._opening.discard(address)
         host, seconds = str(facts["host"]), float(facts["reference"])
-        if facts["captime"] != version("captime"):
-            why = f"it has captime {facts['captime']}, and the coordinator has {version('captime')}"
-        else:
-            why = self.machines.admit(host, seconds)
+        why = self.machines.admit(host, seconds)
         told = {name: facts[name] for name in ("host", "slots", "isolation", "overhead", "reference", "python")}
         self._note("machine", worker=address, accepted=not why, why=why, **told)
         if why:
