@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage fault bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+.PHONY: help demo test check unit coverage fault slurm bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,9 @@ coverage: $(VENV)/stamp  ## the statistical suites at full size, and the error r
 
 fault: $(VENV)/stamp  ## fault injection at full size: kills, hostile programs, damaged ledgers (about an hour)
 	$(BIN)/pytest -n $(WORKERS) -q -m fault
+
+slurm: $(VENV)/stamp  ## campaigns on a real Slurm that is started for them (root; Debian: apt-get install slurm-wlm munge)
+	$(BIN)/pytest -q -m slurm tests/slurm
 
 bench: $(VENV)/stamp  ## speed against a plain per-run loop, ratios measured in one run
 	$(BIN)/python benchmarks/speed.py

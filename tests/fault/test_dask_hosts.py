@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,6 +109,37 @@ def test_a_batch_queue_is_asked_for_workers_and_its_jobs_end_with_the_campaign(
     jobs = (queue / "jobs").read_text(encoding="ascii").split()
     assert len(jobs) >= 2
     assert eventually(lambda: not any(at_work(job) for job in jobs))
+
+
+_STRANGERS = {
+    "without": "import sys\nsys.modules['captime'] = None\n",
+    "another": "import importlib.metadata as found\nhere = found.version\n"
+    "found.version = lambda name: '0.0.1' if name == 'captime' else here(name)\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "complaint"),
+    [
+        ("without", "captime cannot be loaded there"),
+        pytest.param("another", "it has captime 0.0.1", marks=pytest.mark.fault),
+    ],
+)
+def test_a_worker_without_this_captime_is_refused_and_lives_on(folder: Path, kind: str, complaint: str) -> None:
+    """D14: one sentence and exit code 2; the question does not kill a worker that may be somebody else's."""
+    campaign = scripted_campaign(folder / "campaign", order="arrival", instances=20)
+    code = f"{_STRANGERS[kind]}from distributed.cli.dask_worker import main\nmain()"
+    with cluster(folder) as made:
+        with_executor(campaign, f'kind = "dask"\naddress = "{made.address}"\nmachines = "any"')
+        words = ("--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "0")
+        command = [sys.executable, "-W", "ignore", "-c", code, made.address, *words, "--local-directory", str(folder)]
+        made.workers.append(
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        )
+        ended, _, said = campaign.run()
+        assert ended == 2, said
+        assert complaint in said.strip().splitlines()[-1]
+        assert made.workers[0].poll() is None
 
 
 def at_work(job: str) -> bool:

@@ -377,6 +377,66 @@ def test_without_workers_it_waits_as_long_as_it_was_told(make: Make) -> None:
     assert "no worker for 101 s" in made.executor.gone
 
 
+class StandInQueue:
+    """A batch queue that says what the test wants."""
+
+    def __init__(self) -> None:
+        self.over = ""
+        self.ended: list[dict[str, object]] = []
+        self.addresses: list[str] = []
+
+    def words(self) -> str:
+        """What it says."""
+        return "slurm: job 7 is PENDING (Resources)"
+
+    def news(self) -> list[dict[str, object]]:
+        """What has ended."""
+        ended, self.ended = self.ended, []
+        return ended
+
+    def useful(self, address: str) -> None:
+        """Who has made a run."""
+        self.addresses.append(address)
+
+
+def test_what_the_queue_says_is_said_and_written_down(make: Make) -> None:
+    """While waiting, at the end of patience, and when no job will bring a worker any more."""
+    queue = StandInQueue()
+    made = make(DaskTerms(machines=MachineTerms("any"), patience=100.0, queue=queue))
+    made.executor.submit(requests(1))
+    queue.ended = [{"job": "6", "used": False, "why": "it was cancelled"}]
+    assert heard(made.executor) == []
+    assert ("job-ended", {"job": "6", "used": False, "why": "it was cancelled"}) in made.events
+    made.executor._alone_since -= 101.0
+    heard(made.executor)
+    assert "no worker for 101 s" in made.executor.gone
+    assert "job 7 is PENDING (Resources)" in made.executor.gone
+
+
+def test_jobs_that_come_to_nothing_end_the_campaign(make: Make) -> None:
+    """Before the first run that is a mistake in the scenario; later the certificate stands."""
+    queue = StandInQueue()
+    terms = DaskTerms(machines=MachineTerms("any"), queue=queue)
+    fresh = make(terms)
+    fresh.executor.submit(requests(1))
+    queue.over = "the last 3 jobs ended"
+    with pytest.raises(ScenarioError, match=r"the last 3 jobs ended.*executor\.options"):
+        fresh.executor.collect(0.0)
+    queue.over = ""
+    used = on(make, terms, a=1)
+    (number,) = used.link.leases
+    used.link.answer(number)
+    heard(used.executor)
+    assert queue.addresses == ["a"]
+    queue.over = "the last 3 jobs ended"
+    used.link.workers()
+    used.executor.submit(requests(1))
+    heard(used.executor)
+    used.executor.submit(requests(1))
+    assert [outcome.verdict for outcome in heard(used.executor)] == [Verdict.CANCELLED]
+    assert used.executor.gone == "the last 3 jobs ended"
+
+
 def test_whoever_does_not_stop_is_not_waited_for(watched: Watched) -> None:
     """A campaign ends although a worker does not answer."""
     executor, link = watched.executor, watched.link

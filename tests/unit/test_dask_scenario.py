@@ -3,10 +3,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from captime.campaign.executors import executor_of
+from captime.cli import app
 from captime.errors import ScenarioError
 from captime.scenario import Scenario, scenario_of
+from captime.scenario.checkup.surroundings import look_at_executor
+from dask_clusters import with_executor
+from scripted_campaign import scripted_campaign
 
 
 @pytest.fixture
@@ -106,3 +111,37 @@ def test_what_cannot_be_right_elsewhere_is_refused(folder: Path) -> None:
     parts = scenario(folder, {**there, "transfer": True}, target={"function": "solver:solve"}).build()
     with pytest.raises(ScenarioError, match="transfer sends instances to commands"), executor_of(parts, parts.ledger):
         pass
+
+
+@pytest.mark.parametrize("command", ["run", "measure", "validate"])
+def test_every_command_that_makes_runs_makes_them_where_the_scenario_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """C11: nobody listens at that address, so no run is made here in its place."""
+    pytest.importorskip("distributed", reason="the extra captime[dask]")
+    monkeypatch.setattr("captime.executors.dask_cluster._CONNECT_SECONDS", 0.3)
+    campaign = scripted_campaign(tmp_path, order="arrival", instances=2)
+    at_home = CliRunner().invoke(app, ["run", str(campaign.scenario), "-q"])
+    assert at_home.exit_code == 3
+    with_executor(campaign, 'kind = "dask"\naddress = "tcp://127.0.0.1:1"')
+    words = {
+        "run": [str(campaign.scenario)],
+        "measure": [str(campaign.scenario), "--out", str(tmp_path / "table.npz"), "--captime", "9s"],
+        "validate": [str(campaign.ledger), "--instances", str(tmp_path / "instances"), "--configs", "leader"],
+    }
+    there = CliRunner().invoke(app, [command, *words[command]])
+    assert isinstance(there.exception, ScenarioError), there.output
+    assert "tcp://127.0.0.1:1 cannot be reached" in str(there.exception)
+
+
+def test_doctor_looks_at_the_cluster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C11: what it tries is tried on this machine, and that is said."""
+    pytest.importorskip("distributed", reason="the extra captime[dask]")
+    monkeypatch.setattr("captime.scenario.checkup.surroundings._REACH_SECONDS", 0.3)
+    assert look_at_executor(scenario(folder).build().executor) == []
+    (absent,) = look_at_executor(scenario(folder, {"kind": "dask", "address": "tcp://127.0.0.1:1"}).build().executor)
+    assert (absent.level, absent.exit_code) == ("failed", 2)
+    assert "tcp://127.0.0.1:1 cannot be reached" in absent.found
+    (there,) = look_at_executor(scenario(folder, {"kind": "dask", "cluster": "local"}).build().executor)
+    assert there.level == "note"
+    assert "all other checks are about this machine" in there.advice

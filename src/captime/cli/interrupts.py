@@ -2,11 +2,14 @@
 
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# A queue signals every process of a job, and the job's script passes the signal on: that is one wish, not two.
+_SAME_WISH_SECONDS = 5.0
 
 
 class Asked:
@@ -28,11 +31,15 @@ class Asked:
 def asking_to_stop() -> Iterator[Asked]:
     """While inside, the first Ctrl-C (or SIGTERM, or a closed terminal) only makes the yielded function return True."""
     asked = Asked()
+    until = 0.0
 
     def note(number: int, frame: FrameType | None) -> None:
-        if asked.signal is not None:
+        nonlocal until
+        if asked.signal is None:
+            asked.signal = number
+            until = time.monotonic() + _SAME_WISH_SECONDS
+        elif number == signal.SIGINT or time.monotonic() > until:
             signal.default_int_handler(number, frame)
-        asked.signal = number
 
     before = {number: signal.signal(number, note) for number in _SIGNALS}
     try:

@@ -66,10 +66,8 @@ def measure_command(
     on_cluster = parts.executor.kind != "local"
     manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
     check_sampling(question)
-    with (
-        asking_to_stop() as asked,
-        executor_of(parts, path, jobs=jobs, interrupted=asked) as make,
-        campaign_view(
+    with asking_to_stop() as asked, executor_of(parts, path, jobs=jobs, interrupted=asked) as make:
+        with campaign_view(
             question.names,
             0.0,
             f"captime measure {scenario.name}",
@@ -77,27 +75,27 @@ def measure_command(
             ledger=path,
             n_runs=len(question.configs) * min((n for n in (question.stream.length, instances) if n), default=0),
             measured_on=question.clock,
-        ) as view,
-    ):
-        result = measure(
-            question,
-            path,
-            captime=seconds,
-            instances=instances,
-            manner=manner,
-            observer=view,
-            interrupted=asked,
-            make_executor=make,
-        )
-    if result.trouble is not None:
-        raise result.trouble
-    stopped = result.outcome.stopped
-    say_why(stopped)
-    table = table_of(path, out.stem, seconds)
-    write_npz(table, out)
-    _show(result, out, path, table, as_json_object=as_json_object)
-    if not as_json_object:
-        typer.echo(f"Next: {_next(asked_for, scenario, out, drawn=draws is not None)}")
+        ) as view:
+            result = measure(
+                question,
+                path,
+                captime=seconds,
+                instances=instances,
+                manner=manner,
+                observer=view,
+                interrupted=asked,
+                make_executor=make,
+            )
+        # Before the cluster is closed, which may take a while.
+        if result.trouble is not None:
+            raise result.trouble
+        stopped = result.outcome.stopped
+        say_why(stopped)
+        table = table_of(path, out.stem, seconds)
+        write_npz(table, out)
+        _show(result, out, path, table, as_json_object=as_json_object)
+        if not as_json_object:
+            typer.echo(f"Next: {_next(asked_for, scenario, out, drawn=draws is not None)}")
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
     raise typer.Exit(0 if stopped == COMPLETE else 3)

@@ -74,7 +74,8 @@ def run_command(
     with (
         asking_to_stop() as asked,
         executor_of(parts, ledger or parts.ledger, jobs=jobs, interrupted=asked) as make,
-        campaign_view(
+    ):
+        with campaign_view(
             question.names,
             question.epsilon,
             f"captime run {scenario.name}",
@@ -82,18 +83,18 @@ def run_command(
             ledger=path,
             gamma_goal=goal_of(question.procedure, question.options, question.epsilon).gamma,
             measured_on=question.clock,
-        ) as view,
-    ):
-        result = run_campaign(
-            question,
-            path,
-            manner if not take_over else manner.taking_over(),
-            observer=view,
-            interrupted=asked,
-            make_executor=make,
-            earlier=earlier,
-        )
-    show_result(result, as_json_object=as_json_object)
+        ) as view:
+            result = run_campaign(
+                question,
+                path,
+                manner if not take_over else manner.taking_over(),
+                observer=view,
+                interrupted=asked,
+                make_executor=make,
+                earlier=earlier,
+            )
+        # Before the cluster is closed, which may take a while.
+        show_result(result, as_json_object=as_json_object)
     if result.trouble is not None:
         raise result.trouble
     if asked.signal is not None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from captime.campaign import Question, measure
+from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
 from captime.campaign.held_out import met_before, on_files, on_generated, on_values, only
 from captime.campaign.identity import with_recorded_seed
@@ -99,9 +100,9 @@ def validate_command(
     n_instances = generate or others.length or 0
     _warn(met, n_instances)
     out = own or _own_ledger(ledger, survey_of(question, seconds, generate), instances)
-    with (
-        asking_to_stop() as asked,
-        campaign_view(
+    on_cluster = parts.executor.kind != "local"
+    with asking_to_stop() as asked, executor_of(parts, out, jobs=jobs, interrupted=asked) as make:
+        with campaign_view(
             question.names,
             0.0,
             f"captime validate {ledger.name}",
@@ -109,36 +110,37 @@ def validate_command(
             ledger=out,
             n_runs=len(question.configs) * n_instances,
             measured_on=question.clock,
-        ) as view,
-    ):
-        result = measure(
-            question,
-            out,
+        ) as view:
+            result = measure(
+                question,
+                out,
+                captime=seconds,
+                instances=generate,
+                manner=with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster),
+                observer=view,
+                interrupted=asked,
+                make_executor=make,
+            )
+        # Before the cluster is closed, which may take a while.
+        if result.trouble is not None:
+            raise result.trouble
+        stopped = result.outcome.stopped
+        say_why(stopped)
+        table, unfinished = measured_runs(out, "held-out", seconds)
+        told = Validated(
+            found=validate(table, question.utility, delta, unfinished),
+            asked=tuple((name, row.name) for name, row in asked_for),
+            recommended=known[held.config].name,
+            held=held,
+            n_met=len(met),
             captime=seconds,
-            instances=generate,
-            manner=with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe),
-            observer=view,
-            interrupted=asked,
+            ledger=out,
+            stopped=stopped,
         )
-    if result.trouble is not None:
-        raise result.trouble
-    stopped = result.outcome.stopped
-    say_why(stopped)
-    table, unfinished = measured_runs(out, "held-out", seconds)
-    told = Validated(
-        found=validate(table, question.utility, delta, unfinished),
-        asked=tuple((name, row.name) for name, row in asked_for),
-        recommended=known[held.config].name,
-        held=held,
-        n_met=len(met),
-        captime=seconds,
-        ledger=out,
-        stopped=stopped,
-    )
-    if as_json_object:
-        typer.echo(json.dumps(validated_json(told), indent=2))
-    else:
-        print_validated(told)
+        if as_json_object:
+            typer.echo(json.dumps(validated_json(told), indent=2))
+        else:
+            print_validated(told)
     if asked.signal is not None:
         raise typer.Exit(128 + asked.signal)
     refuse_if_silent(table, question)

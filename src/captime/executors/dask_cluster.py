@@ -258,7 +258,7 @@ def _time(text: str, place: str) -> str:
             days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
             total = ((days * 24.0 + hours) * 60.0 + minutes) * 60.0 + seconds
         elif _PIECES.fullmatch(text):
-            total = sum(float(parse_timedelta(piece)) for piece in _PIECE.findall(text))
+            total = sum(float(parse_timedelta(re.sub("mins?$", "m", piece))) for piece in _PIECE.findall(text))
         else:
             total = float(text)
     except (ValueError, KeyError, OverflowError):

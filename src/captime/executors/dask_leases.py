@@ -44,6 +44,10 @@ class Queue(Protocol):
         """Jobs that have ended since the last time, as facts."""
         ...
 
+    def useful(self, address: str) -> None:
+        """The worker at this address has made a run."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class DaskTerms:
@@ -195,6 +199,8 @@ class Leases:
             case ("report", text, slot):
                 post.failures = 0
                 self.worked = True
+                if self._terms.queue is not None:
+                    self._terms.queue.useful(post.address)
                 self._settle(number, Report.from_json(text), post, slot)
             case ("missing", to_send, why):
                 if why:

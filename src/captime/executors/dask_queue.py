@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from stat import S_ISREG
@@ -39,7 +39,7 @@ _JOBS_NAMED = 3
 # Slurm's words for jobs that may still bring a worker.
 _ALIVE = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"})
 _FIELD = re.compile(r"(\w+)=(\S*)")
-_TAIL_BYTES, _TAIL_LINES, _LONGEST = 8192, 3, 300
+_TAIL_BYTES, _LONGEST = 8192, 300
 
 
 @dataclass(slots=True, eq=False)
@@ -52,8 +52,10 @@ class _Job:
         submitted: When.
         joined: When its worker was first seen; None before.
         left: Since when its worker is away; None while it is there.
+        addresses: Of its worker, which may have been started again.
         state: What the queue calls it; empty if it was not asked, or does not know it.
         reason: Why it waits, in the queue's words.
+        good: Whether its worker was seen to be of use.
     """
 
     name: str
@@ -61,8 +63,10 @@ class _Job:
     submitted: float
     joined: float | None = None
     left: float | None = None
+    addresses: set[str] = field(default_factory=set)
     state: str = ""
     reason: str = ""
+    good: bool = False
 
     @property
     def id(self) -> str:
@@ -93,6 +97,7 @@ class Jobs:
         self._jobs: dict[str, _Job] = {}
         self._numbers = count(1)
         self._news: list[dict[str, object]] = []
+        self._useful: set[str] = set()
         self._fruitless = 0
         self._why = ""
         self._submit_after = -math.inf
@@ -114,7 +119,7 @@ class Jobs:
             if trouble:
                 raise ScenarioError(
                     f"executor.options: the queue ({self._kind}) has refused the first job: {trouble}. Expected a job "
-                    "that it accepts; check queue, account, cores, memory and walltime with its administrators' page"
+                    "that it accepts; check queue, account, cores, memory and walltime"
                 )
             break
         self._keeping = self._on_loop(self._keep())
@@ -133,6 +138,10 @@ class Jobs:
         while self._news:
             found.append(self._news.pop(0))
         return found
+
+    def useful(self, address: str) -> None:
+        """The worker at this address has made a run, so its job was worth asking for."""
+        self._useful.add(address)
 
     def close(self) -> None:
         """Cancel all jobs."""
@@ -166,14 +175,18 @@ class Jobs:
 
     async def _look(self) -> None:
         now = time.monotonic()
-        there = {str(worker.name) for worker in self._cluster.scheduler.workers.values()}
-        # With several processes per job, the names of its workers have a number at the end.
-        there |= {name.rpartition("-")[0] for name in there}
+        there: dict[str, str] = {}
+        for address, worker in self._cluster.scheduler.workers.items():
+            # With several processes per job, the names of its workers have a number at the end.
+            there |= {str(worker.name): address, str(worker.name).rpartition("-")[0]: address}
         away = []
         for job in self._jobs.values():
             if job.name in there:
                 job.joined, job.left = (now if job.joined is None else job.joined), None
-                if now - job.joined >= _STEADY_SECONDS:
+                job.addresses.add(there[job.name])
+                # Once per job: an old worker says nothing about nodes that spoil one job after the other.
+                if not job.good and (now - job.joined >= _STEADY_SECONDS or job.addresses & self._useful):
+                    job.good = True
                     self._fruitless, self._why = 0, ""
             else:
                 job.left = now if job.left is None else job.left
@@ -201,7 +214,8 @@ class Jobs:
     async def _bury(self, job: _Job) -> None:
         del self._jobs[job.name]
         why = await self._explained(job)
-        used = job.joined is not None and (job.left or 0.0) - job.joined >= _STEADY_SECONDS
+        used = job.good or bool(job.addresses & self._useful)
+        self._useful -= job.addresses
         self._news.append({"queue": self._kind, "job": job.id, "used": used, "why": why})
         if job.state in _ALIVE or self._listed is None:
             await self._cancel(job)
@@ -211,7 +225,7 @@ class Jobs:
         self._why = why
         pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** (self._fruitless - 1))
         self._submit_after = time.monotonic() + pause
-        _log.warning("%s; another one is asked for", why)
+        _log.warning("%s", why)
 
     async def _fill(self, now: float) -> None:
         missing = self._wanted - len(self._jobs)
@@ -282,9 +296,10 @@ class Jobs:
             return f"job {job.id} of {self._kind} ended {when}"
         facts = dict(_FIELD.findall(told))
         state, code = facts.get("JobState", job.state), facts.get("ExitCode", "")
-        said = _last_words(facts.get("StdErr", ""))
+        # Slurm names the file as it was asked for, with a place for the number of the job.
+        said = _last_words(facts.get("StdErr", "").replace("%J", job.id).replace("%j", job.id))
         return f"job {job.id} of {self._kind} ended {when} as {state}, exit code {code.partition(':')[0] or '?'}" + (
-            f", and its last words were: {said}" if said else ""
+            f", and its last line was: {said}" if said else ""
         )
 
     async def _slurm(self, *command: str) -> str | None:
@@ -322,4 +337,4 @@ def _last_words(path: str) -> str:
     except OSError:
         return ""
     told = [line for line in lines if line.strip() and " - INFO - " not in line]
-    return in_a_line(" / ".join(told[-_TAIL_LINES:]))
+    return in_a_line(told[-1] if told else "")

@@ -19,7 +19,13 @@ from captime.scenario.checkup.running import (
     try_escape,
     try_repeats,
 )
-from captime.scenario.checkup.surroundings import look_at_ledger, look_at_load, look_at_scratch, look_at_sqlite
+from captime.scenario.checkup.surroundings import (
+    look_at_executor,
+    look_at_ledger,
+    look_at_load,
+    look_at_scratch,
+    look_at_sqlite,
+)
 from captime.scenario.checkup.trial import Trial
 from captime.scenario.parts import Parts
 from captime.scenario.scenario import Scenario
@@ -75,6 +81,7 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
     parts = _with_a_draw(scenario.build())
     take([_scenario(parts), look_at_sqlite(), *look_at_ledger(parts.ledger)])
     take([look_at_scratch(), look_at_load(parts.jobs)])
+    take(look_at_executor(parts.executor))
     take(look_at_captimes(parts))
     take(try_escape(parts.isolation, scenario.folder, memory=scenario.wishes.target.memory))
     with Trial(parts.program, parts.isolation) as trial:

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 Level = Literal["well", "note", "warning", "failed"]
 
-TARGET, STORAGE = 7, 6
-"""Exit codes of what makes a campaign impossible: the program, or the place of the ledger."""
+TARGET, STORAGE, WORDS = 7, 6, 2
+"""Exit codes of what makes a campaign impossible: the program, the place of the ledger, or what the scenario says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The machine: where the ledger will be, which SQLite, how busy the processors are."""
+"""The machine: place of the ledger, version of SQLite, load of the processors; and the cluster, if there is one."""
 
 import os
 import shutil
@@ -6,15 +6,17 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from captime.errors import StorageTrouble
+from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger.places import check_writable, file_system, is_network, sqlite_note
-from captime.scenario.checkup.finding import STORAGE, Finding
+from captime.scenario.checkup.finding import STORAGE, WORDS, Finding
 from captime.scenario.machine import allowed_cores
+from captime.scenario.parts import ExecutorWishes
 from captime.supervision.fitness import Fitness
 
 # A run takes well under a kilobyte in a ledger; this is enough for a million of them, and for generated instances.
 _PLENTY = 2 << 30
 _TOO_LITTLE = 100 << 20
+_REACH_SECONDS = 5.0
 
 
 def look_at_sqlite() -> Finding:
@@ -85,6 +87,25 @@ def look_at_load(jobs: int) -> Finding:
         )
         return Finding("processors", "warning", found, advice, facts)
     return Finding("processors", "well", found, facts=facts)
+
+
+def look_at_executor(wishes: ExecutorWishes) -> list[Finding]:
+    """Whether the cluster can be used, where runs are to happen on one; nothing is started there."""
+    if wishes.kind == "local":
+        return []
+    try:
+        from captime.executors.dask_cluster import ClusterWishes, examined  # noqa: PLC0415 (an optional package)
+    except ImportError:
+        advice = "install it with: pip install 'captime[dask]'"
+        return [Finding("executor", "failed", "a Dask cluster needs an optional package", advice, exit_code=WORDS)]
+    which = (wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options))
+    try:
+        found = examined(ClusterWishes(*which), _REACH_SECONDS)
+    except ScenarioError as error:
+        advice = "correct the section [executor]; the other checks are about this machine"
+        return [Finding("executor", "failed", str(error), advice, exit_code=WORDS)]
+    advice = "all other checks are about this machine; workers have to find captime, program and instances too"
+    return [Finding("executor", "note", found, advice, {"cluster": wishes.cluster or "there already"})]
 
 
 def _same(one: str, other: str) -> bool:
