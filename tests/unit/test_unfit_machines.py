@@ -24,6 +24,7 @@ from captime.ledger import LedgerReader
 from captime.programs.judge import Rules, judge
 from captime.programs.protocol import Program
 from captime.runs import UNBEGUN, Measurement, RunOutcome, RunRequest, Shortage, Status, Verdict
+from captime.supervision import fitness
 from captime.supervision.fitness import Fitness, lack_behind
 from captime.supervision.groups import Group
 from captime.supervision.messages import Report
@@ -92,6 +93,34 @@ def test_the_kernel_says_what_is_missing(number: int, expected: Shortage | None)
     """An error that captime itself is given names a shortage, or none."""
     lack = lack_behind(OSError(number, os.strerror(number)))
     assert (None if lack is None else lack.what) is expected
+
+
+def test_a_failure_after_the_kernel_killed_somebody_for_memory_is_the_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counter of the whole machine has grown since the last look; a second failure without that stands."""
+    killed = iter([7, 8, 8])
+    monkeypatch.setattr(fitness, "_killed_for_memory", lambda: next(killed))
+    looking = Fitness(str(tmp_path), room())
+    lack = looking.after_failure(b"", killer=True)
+    assert lack is not None
+    assert lack.what is Shortage.MEMORY
+    assert looking.after_failure(b"", killer=True) is None
+
+
+@pytest.mark.parametrize(("attempt", "expected"), [("_fork", errno.EAGAIN), ("_open", errno.ENFILE)])
+def test_what_cannot_be_tried_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: str, expected: int
+) -> None:
+    """No process, no descriptor: the kernel says so to captime itself."""
+
+    def refuse() -> None:
+        raise OSError(expected, os.strerror(expected))
+
+    monkeypatch.setattr(fitness, attempt, refuse)
+    lack = Fitness(str(tmp_path), room()).after_failure(b"", killer=False)
+    assert lack is not None
+    assert lack.what is fitness.SHORTAGE_OF[expected]
 
 
 def test_processes_killed_within_their_limit_were_killed_from_outside(tmp_path: Path) -> None:
@@ -292,7 +321,9 @@ def test_a_machine_that_stays_unfit_is_given_up() -> None:
     assert executor.gave_up.configs == ()
     assert clock() == pytest.approx(60.0, abs=2.0)
     executor.stop()
-    assert [outcome.verdict for outcome in executor.collect()] == [Verdict.CANCELLED]
+    dropped = executor.collect()
+    assert [outcome.verdict for outcome in dropped] == [Verdict.CANCELLED]
+    assert dropped[0].measured == Measurement(0, 0)
 
 
 @pytest.mark.parametrize("repeatable", [True, False])
@@ -454,6 +485,7 @@ def test_a_clock_that_was_set_is_noticed_and_one_that_is_corrected_is_not() -> N
     assert passes(1.0, day=3601.0) == pytest.approx(3600.0)
     assert passes(1.0, day=1.0) is None
     assert passes(1.0, day=-59.0) == pytest.approx(-60.0)
+    assert passes(1.0, day=0.8) == pytest.approx(-0.2)
     assert passes(3600.0, day=3601.8) is None
 
 

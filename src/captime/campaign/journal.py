@@ -16,7 +16,9 @@ from captime.targets import Targets
 # [F14] How long somebody else may keep the file locked before a campaign gives up; outcomes wait in memory until then.
 _PATIENCE = 300.0
 # A clock that differs by less was corrected, not set; corrections are a small share of the time that has passed.
-_STEP_SECONDS, _SLEW = 1.0, 0.001
+_STEP_SECONDS, _SLEW = 0.05, 0.001
+# The two clocks have to be read within this, or they are read again: the process may have been held up in between.
+_TOGETHER_NS, _READINGS = 5_000_000, 10
 
 Reader = Callable[[Sequence[RunOutcome]], None]
 
@@ -56,17 +58,25 @@ class ClockWatch:
     def __init__(self, time_of_day: Callable[[], int] = time.time_ns, steady: Callable[[], int] = steady_ns) -> None:
         self._time_of_day = time_of_day
         self._steady = steady
-        self._last = (time_of_day(), steady())
+        self._last = self._read()
 
     def step(self) -> float | None:
         """By how many seconds the time of day was set since the last look, backwards if negative; None if it was not.
 
         Clocks that are being corrected little by little are not taken for one that was set.
         """
-        before, self._last = self._last, (self._time_of_day(), self._steady())
+        before, self._last = self._last, self._read()
         passed = self._last[1] - before[1]
         seconds = (self._last[0] - before[0] - passed) / 1e9
         return seconds if abs(seconds) > max(_STEP_SECONDS, _SLEW * passed / 1e9) else None
+
+    def _read(self) -> tuple[int, int]:
+        """Both clocks at the same moment."""
+        for _ in range(_READINGS):
+            first, day = self._steady(), self._time_of_day()
+            if self._steady() - first < _TOGETHER_NS:
+                break
+        return day, first
 
 
 class LedgerJournal:

@@ -7,7 +7,7 @@ import numpy as np
 from captime.dashboard.window import Window
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
-from captime.report.ledger_words import account_of_story, note_words
+from captime.report.ledger_words import account_of_story, doubts_of, note_words
 from captime.report.pace import Pace, rounded
 from captime.report.scoring import utility_of
 from captime.report.story import Progress, Story, in_race, progress_of
@@ -50,7 +50,7 @@ def state_of(window: Window, width: float) -> dict[str, object]:
             }
             for note in [note for note in window.notes if note.kind not in _QUIET][: -_LOG - 1 : -1]
         ],
-        "warnings": _warnings(window),
+        "warnings": _warnings(window, story),
     }
 
 
@@ -138,11 +138,12 @@ def _outcome(window: Window, names: list[str], outcome: RunOutcome) -> dict[str,
     }
 
 
-def _warnings(window: Window) -> list[str]:
-    """What was noted as a warning, and flags of the newest runs."""
-    serious = [note for note in window.notes if note.kind in {"warning", "conflict"}]
+def _warnings(window: Window, story: Story) -> list[str]:
+    """What speaks against the question, what was noted as a warning, and flags of the newest runs."""
+    serious = [note for note in window.notes if note.kind in {"warning", "conflict", "unfit", "waits"}]
     found = [visible(window.missing)] if window.missing else []
     found += [visible(f"{note.kind}: {note_words([], note.kind, note.facts)}") for note in serious]
+    found += [visible(words) for words in doubts_of(story)]
     flags = [flag for outcome in window.recent if outcome.measured is not None for flag in outcome.measured.flags]
     kinds, counts = np.unique(flags, return_counts=True) if flags else (np.empty(0), np.empty(0))
     for flag, count in zip(kinds.tolist(), counts.tolist(), strict=True):

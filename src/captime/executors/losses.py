@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from captime.arrays import IntArray
 from captime.executors.around import Around
 from captime.executors.protocol import Executor
-from captime.runs import RunOutcome, RunRequest, Shortage, Status, Verdict
+from captime.runs import Measurement, RunOutcome, RunRequest, Shortage, Status, Verdict
 
 MOST_LOSSES = 3
 PATIENCE = 600.0
@@ -198,13 +198,14 @@ class Waiting(Around):
             self._back.append(self._never_begun(outcome.request))
             return False
         elif outcome.status.meaning.counts and outcome.verdict is not Verdict.CANCELLED:
-            self._ended_well(outcome)
+            self._ended_well(outcome, begun_in)
         return True
 
     def _refused(self, outcome: RunOutcome, shortage: Shortage) -> None:
         now = self._clock()
         if self._unfit_since is None or now - self._last_refusal > _GAP_SECONDS:
             self._unfit_since = now
+            self._incident += 1
             self._tell(outcome, shortage)
         self._last_refusal = now
         self._held.append(outcome.request)
@@ -232,10 +233,11 @@ class Waiting(Around):
         elif self._barren >= _MOST_BARREN:
             self._give_up(Unfit(shortage, outcome.detail))
 
-    def _ended_well(self, outcome: RunOutcome) -> None:
+    def _ended_well(self, outcome: RunOutcome, begun_in: int) -> None:
+        """Note that machines are fit; a run that began before the last incident does not say so."""
         self._in_a_row.pop(outcome.request.config, None)
         self._barren = 0
-        if self._unfit_since is not None:
+        if self._unfit_since is not None and begun_in == self._incident:
             self._note("fit", seconds=self._clock() - self._unfit_since)
             self._unfit_since = None
 
@@ -248,4 +250,4 @@ class Waiting(Around):
             self.gave_up = why
 
     def _never_begun(self, request: RunRequest) -> RunOutcome:
-        return RunOutcome(request, self._dropped, 0.0, 0.0, "never begun", Verdict.CANCELLED)
+        return RunOutcome(request, self._dropped, 0.0, 0.0, "never begun", Verdict.CANCELLED, Measurement(0, 0))

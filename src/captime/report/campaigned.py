@@ -83,9 +83,12 @@ def warnings_of(result: CampaignResult) -> list[str]:
     ]
     trend = None if result.repeats else _trend(result)
     lost = [] if result.trouble is None else [str(result.trouble)]
-    guarded = census.verdicts[Verdict.WALL.value]
+    guarded, counted = (
+        census.verdicts[Verdict.WALL.value],
+        census.counted - census.verdicts[Verdict.CANCELLED.value],
+    )
     asked = doubts(
-        Showing(census.counted, census.answered, census.flags["idle"], guarded, result.question.clock, result.means)
+        Showing(counted, census.answered, census.flags["idle"], guarded, result.question.clock, result.means)
     )
     return [
         *lost,
@@ -109,7 +112,7 @@ class Showing:
     """How a campaign has gone so far, as far as warnings about the question itself need it.
 
     Attributes:
-        counted: Runs that count.
+        counted: Runs that count, but for those that were cancelled.
         answered: Those of them that answered.
         idle: Those that slept most of their time.
         guarded: Those that the wall-clock guard stopped.

@@ -74,7 +74,7 @@ def doubts_of(story: Story) -> list[str]:
     runs = story.runs
     if runs is None:
         return []
-    counts = runs.kind != OPEN
+    counts = (runs.kind != OPEN) & (runs.verdict != VERDICTS.index(Verdict.CANCELLED))
     seen = Showing(
         counted=int(counts.sum()),
         answered=int((runs.kind == ANSWERED).sum()),
