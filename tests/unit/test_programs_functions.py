@@ -68,10 +68,10 @@ def test_settings_have_to_fit_the_parameters() -> None:
 
 
 class _Own:
-    """An object that only its author knows."""
+    """A class whose pickles need its module."""
 
-    def __str__(self) -> str:
-        """The same in every process, because tests are named after it."""
+    def __repr__(self) -> str:
+        """Return the same text in every process: test ids are made of it."""
         return "an object of its own"
 
 
