@@ -1,5 +1,8 @@
 import importlib.util
+import json
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -196,6 +199,66 @@ def test_the_added_procedure_refuses_an_unknowable_captime() -> None:
     table = synthetic_table(5, 2, 50, limit=900.0)
     with pytest.raises(ScenarioError, match="at most 900 s"):
         simulate(table, utility="log-laplace(60, 1)", procedure="optimist", options={"captime": "1h"})
+
+
+def a_copy(name: str, tmp_path: Path) -> Path:
+    """The scenario of an example in a folder of its own, with this Python as the one that it calls."""
+    folder = Path(shutil.copytree(ROOT / "examples" / name, tmp_path / name))
+    scenario = folder / "scenario.toml"
+    text = scenario.read_text(encoding="utf-8").replace('"python3"', json.dumps(sys.executable))
+    scenario.write_text(text, encoding="utf-8")
+    return scenario
+
+
+def test_the_example_with_a_function_is_well_and_runs(tmp_path: Path, example: Example) -> None:
+    """As its page says: doctor, run, best and validate, on graphs that the function makes from numbers."""
+    colour = example("function/colour")
+    assert {colour.solve(7, 1, order)["answer"] for order in ("degree", "saturation")} == {"sat"}
+    scenario = a_copy("function", tmp_path)
+    done = CliRunner().invoke(app, ["doctor", str(scenario), "--captime", "300ms"])
+    assert done.exit_code == 0, done.output
+    words = ["run", str(scenario), "--quiet", "--epsilon", "0.4", "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert json.loads(done.stdout)["certificate"]["epsilon"] <= 0.4
+    ledger = str(scenario.with_suffix(".ledger"))
+    call = CliRunner().invoke(app, ["best", ledger, "--as", "call"]).stdout
+    assert re.fullmatch(r"colour:solve\(order='\w+'(, shuffle=True)?, instance=INSTANCE, seed=1\)\n", call)
+    done = CliRunner().invoke(app, ["validate", ledger, "--values", "[101, 102]", "--captime", "100ms", "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert json.loads(done.stdout)["n_instances"] == 2
+
+
+def test_the_example_with_a_fixed_folder_is_well_and_runs(tmp_path: Path, example: Example) -> None:
+    """Its tables are the same on every machine, and every configuration finds the same total in them."""
+    tables = example("fixed-folder/make_tables")
+    assert tables.table(3) == tables.table(3) != tables.table(4)
+    scenario = a_copy("fixed-folder", tmp_path)
+    script = [sys.executable, "make_tables.py", "--count", "6"]
+    subprocess.run(script, cwd=scenario.parent, check=True)
+    made = sorted((scenario.parent / "instances").iterdir())
+    assert len(made) == 6
+    total = example("fixed-folder/query").total
+    assert len({total(index, batch, made[0]) for index in ("none", "customer", "covering") for batch in (1, 50)}) == 1
+    done = CliRunner().invoke(app, ["doctor", str(scenario)])
+    assert done.exit_code == 0, done.output
+    assert "5 configurations gave the same answer" in done.stdout
+    done = CliRunner().invoke(app, ["run", str(scenario), "--quiet", "--epsilon", "0.5"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "exactly these 6 instances" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", ["function", "fixed-folder"])
+def test_pages_of_examples_name_what_is_there(name: str) -> None:
+    """Every command is one of captime's or a script of the folder, and every link leads to a file."""
+    folder = ROOT / "examples" / name
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert all((folder / link).exists() for link in re.findall(r"\]\(([^)]+)\)", page))
+    commands = re.findall(r"^ +(captime|python3) (\S+)", page, flags=re.MULTILINE)
+    known = {command.name for command in app.registered_commands}
+    assert len(commands) >= 4
+    assert all(word in known if program == "captime" else (folder / word).is_file() for program, word in commands)
+    assert f"`{name}/`" in (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_script_still_makes_the_table(example: Example, tmp_path: Path) -> None:
