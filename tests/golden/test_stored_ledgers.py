@@ -229,7 +229,7 @@ def later_tables() -> Iterator[int]:
 
 def _put_columns(columns: tuple[schema.Column, ...]) -> None:
     object.__setattr__(schema.OUTCOME, "columns", columns)
-    for cached in ("names", "blobs"):
+    for cached in ("names", "blobs", "_insert", "_select", "_newest"):
         schema.OUTCOME.__dict__.pop(cached, None)
 
 

@@ -180,7 +180,8 @@ def outcome_of(row: Row, request: RunRequest) -> RunOutcome:
 
 def _measured_of(row: Row) -> Measurement:
     """What was measured, as far as the file has columns for it; a field that came later has its default."""
-    here = {name: row[name] for name in _AS_THEY_ARE if name in row.keys()}  # noqa: SIM118 (a row iterates over values)
+    known = set(row.keys())
+    here = {name: row[name] for name in _AS_THEY_ARE if name in known}
     return Measurement(**here, reported=row["reported"], host=to_text(row["host"]), flags=tuple(row["flags"].split()))
 
 

@@ -22,8 +22,12 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def rows_of(
-    connection: sqlite3.Connection, table: Table, rest: str = "", values: Sequence[Value] = ()
-) -> "sqlite3.Cursor":
+    connection: sqlite3.Connection,
+    table: Table,
+    rest: str = "",
+    values: Sequence[Value] = (),
+    version: int | None = None,
+) -> sqlite3.Cursor:
     """Return the rows of a table, each with the columns that this file has.
 
     Args:
@@ -31,15 +35,12 @@ def rows_of(
         table: Which.
         rest: Conditions and order, in SQL.
         values: For the question marks in it.
+        version: Of the file's tables, where it is known already.
     """
-    return named(connection).execute(f"{table.at(version_of(connection)).select()} {rest}", values)
-
-
-def named(connection: sqlite3.Connection) -> sqlite3.Cursor:
-    """Return a cursor whose rows have their columns by name."""
+    here = table.at(version_of(connection) if version is None else version)
     cursor = connection.cursor()
     cursor.row_factory = sqlite3.Row
-    return cursor
+    return cursor.execute(f"{here.select()} {rest}", values)
 
 
 def start_of(connection: sqlite3.Connection, run: tuple[int, int, int]) -> Row:

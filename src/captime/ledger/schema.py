@@ -71,8 +71,13 @@ class Table:
 
     def at(self, version: int) -> "Table":
         """Return the table as it is in a file of that version."""
-        known = tuple(column for column in self.columns if column.since <= version)
-        return self if len(known) == len(self.columns) else replace(self, columns=known)
+        if version >= self._newest:
+            return self
+        return replace(self, columns=tuple(column for column in self.columns if column.since <= version))
+
+    @cached_property
+    def _newest(self) -> int:
+        return max(column.since for column in self.columns)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -99,11 +104,19 @@ class Table:
 
     def insert(self) -> str:
         """The statement that adds a row."""
-        names = ("seq", *self.names, "hash")
-        return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 (names from this page)
+        return self._insert
 
     def select(self) -> str:
         """The statement that reads rows in order; further conditions may be added."""
+        return self._select
+
+    @cached_property
+    def _insert(self) -> str:
+        names = ("seq", *self.names, "hash")
+        return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 (names from this page)
+
+    @cached_property
+    def _select(self) -> str:
         return f"SELECT {', '.join(('seq', *self.names, 'hash'))} FROM {self.name}"  # noqa: S608 (names from this page)
 
 

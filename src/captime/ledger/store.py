@@ -359,7 +359,7 @@ def _closed_since(pen: Pen, sequence: int) -> bool:
 
 def _register(transaction: Transaction, position: int, element: SampleRow | None, call: int) -> None:
     """Write down what is on a position when it is first run on; afterwards it has to stay the same."""
-    found = rows_of(transaction.connection, SAMPLE, "WHERE position = ?", (position,)).fetchone()
+    found = rows_of(transaction.connection, SAMPLE, "WHERE position = ?", (position,), transaction.version).fetchone()
     if found is None:
         if element is None or element.position != position:
             raise InvariantViolated(f"a run on position {position} was to be started, and nobody said what is on it")
@@ -371,7 +371,7 @@ def _register(transaction: Transaction, position: int, element: SampleRow | None
 def _is_orphan(transaction: Transaction, request: RunRequest) -> bool:
     """Whether this attempt is not the one that counts: a newer one was started, or it has come back before."""
     run = (request.config, request.instance)
-    row = rows_of(transaction.connection, START, _NEWEST, run).fetchone()
+    row = rows_of(transaction.connection, START, _NEWEST, run, transaction.version).fetchone()
     newest = None if row is None else request_of(row)
     if newest is None or newest.attempt < request.attempt:
         raise InvariantViolated(f"{request} came back, but was never written down as started")

@@ -23,12 +23,13 @@ class Transaction:
 
     Attributes:
         connection: For questions.
+        version: Of the file's tables.
     """
 
     def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
         self.connection = connection
         self.chain = chain
-        self._version = version_of(connection)
+        self.version = version_of(connection)
 
     @property
     def next(self) -> int:
@@ -42,7 +43,7 @@ class Transaction:
 
     def add(self, table: Table, values: Values) -> None:
         """Write a row, with the columns that this file has: what a newer captime would say besides is left out."""
-        here = table.at(self._version)
+        here = table.at(self.version)
         self.connection.execute(here.insert(), self.chain.link(here, (values.get(name) for name in here.names)))
 
 
