@@ -19,6 +19,7 @@ from captime.runs import Halt, RunOutcome, Status
 from captime.supervision import handle as handles
 from captime.supervision.messages import Call
 from captime.supervision.processes import Process, look_at, tagged
+from captime.supervision.sweep import sweep
 from captime.supervision.tree import ISOLATIONS
 from supervised import TARGETS, Bench, bench, launch, target
 
@@ -55,6 +56,13 @@ def parent_of(pid: int) -> int:
     return found.parent
 
 
+def supervisors_of(opened: Bench) -> list[int]:
+    """The supervisors; until a slot that was opened again is ready, its number would be the guardian's."""
+    while not all(handle.ready for handle in opened.executor._handles):
+        opened.one(launch("sleep", "0.05"))
+    return opened.executor.pids()
+
+
 def first_outcome(opened: Bench) -> RunOutcome:
     """What comes back next, within reasonable time."""
     deadline = time.monotonic() + PATIENCE
@@ -74,7 +82,7 @@ def outcome_of(opened: Bench, habit: str) -> RunOutcome:
 @pytest.mark.parametrize("habit", ["stop-parent", "stop-ancestors", "trace-parent"])
 def test_who_stops_or_traces_its_supervisor_is_lost(level: Bench, habit: str) -> None:
     """The supervisor is replaced and nothing of it or of its run is left; captimes hold for the next run."""
-    before = level.executor.pids()
+    before = supervisors_of(level)
     guardians = [parent_of(pid) for pid in before]
     outcome = outcome_of(level, habit)
     if habit == "trace-parent" and outcome.status is Status.FAILED:
@@ -149,11 +157,28 @@ def test_a_stopped_supervisor_does_not_outlive_its_coordinator(isolation: str) -
     assert comes_true(lambda: not tagged(f"{tag}/"))
 
 
+@pytest.mark.parametrize("isolation", ["subreaper"])
+def test_the_sweep_finds_supervisors_that_were_stopped_with_all_above_them(isolation: str) -> None:
+    """Guardian and supervisor are stopped, the coordinator is dead; the next start clears them away."""
+    tag = f"test-halted-{isolation}-{os.getpid()}"
+    words = [sys.executable, str(TARGETS / "coordinate.py"), tag, "1", isolation]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as coordinator:
+        assert coordinator.stdout is not None
+        (supervisor,) = map(int, coordinator.stdout.readline().split())
+        guardian = parent_of(supervisor)
+        os.kill(guardian, signal.SIGSTOP)
+        os.kill(supervisor, signal.SIGSTOP)
+        coordinator.kill()
+    assert not dead(supervisor)
+    sweep(tag)
+    assert comes_true(lambda: dead(supervisor) and dead(guardian))
+    assert tagged(f"{tag}/") == []
+
+
 def test_a_killed_guardian_leaves_nothing(level: Bench) -> None:
     """Its supervisor clears away and ends; the run is lost, and the slot comes back."""
-    level.program.reports.clear()
+    before = supervisors_of(level)
     level.program.launches = {0: target("escape", "sleep", wall_limit=600.0)}
-    before = level.executor.pids()
     level.executor.submit(level.requests([0]))
     assert comes_true(lambda: not level.executor.collect(0.05) and len(level.executor.watch()) == 1)
     for supervisor in before:
@@ -161,7 +186,7 @@ def test_a_killed_guardian_leaves_nothing(level: Bench) -> None:
     assert first_outcome(level).status is Status.LOST
     assert level.survivors() == []
     assert level.one(launch("true")).exit_code == 0
-    assert all(map(dead, before))
+    assert comes_true(lambda: all(map(dead, before)))
 
 
 def test_nobody_takes_the_core_from_its_supervisor(level: Bench) -> None:

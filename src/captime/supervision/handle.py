@@ -18,7 +18,7 @@ from captime.supervision.groups import hand_down_controllers, kill_groups
 from captime.supervision.guardian import SIGNALLED, kill_below
 from captime.supervision.launching import Place
 from captime.supervision.messages import Launch
-from captime.supervision.processes import Process, descendants, look_at, tracer_of
+from captime.supervision.processes import SLOT, Process, descendants, look_at, tracer_of
 from captime.supervision.sweep import sweep_tag
 from captime.supervision.tree import strike
 from captime.supervision.wire import Channel
@@ -74,6 +74,7 @@ class SlotHandle:
         with theirs, self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
                 command("captime.supervision.slot", *words),
+                env={**os.environ, SLOT: f"{tag}/{os.getpid()}"},
                 # Its end tells the guardian that the coordinator is gone.
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -137,8 +138,11 @@ class SlotHandle:
 
         Nothing that it has started is left below it or below its guardian.
         """
-        if self._supervisor is not None:
-            strike(self._supervisor)
+        found = None if self._supervisor is None else look_at(self._supervisor.pid)
+        if found is not None and self._supervisor is not None and found.started == self._supervisor.started:
+            # If its guardian is dead, nothing will tell afterwards that these were below it. It comes first itself.
+            for each in list(descendants([found.pid])):
+                strike(each)
         if self._process.poll() is None:
             # A stopped guardian neither waits nor kills, but it has adopted what is to be killed.
             kill_below(self._process.pid)

@@ -13,6 +13,8 @@ from pathlib import Path
 from captime.supervision.kernel import LINUX, cpu_clock_ns, read_file
 
 TAG = "CAPTIME_RUN"
+SLOT = "CAPTIME_SLOT"
+"""The same for slot supervisors and their guardians, which are no part of any run."""
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 # Kernels can be built without it; then everybody is asked for his parent.
@@ -124,14 +126,15 @@ def descendants(roots: Iterable[int], keep: frozenset[int] = frozenset()) -> Ite
         waiting += below
 
 
-def tagged(tag: str, *, whole: bool = False) -> list[int]:
+def tagged(tag: str, *, whole: bool = False, name: str = TAG) -> list[int]:
     """Processes that were started with a tag beginning like this in their environment, zombies left out.
 
     Args:
         tag: The beginning of their tags.
         whole: It is all of it: a run's tag may be the beginning of another one's.
+        name: The variable that holds the tag.
     """
-    wanted = f"{TAG}={tag}".encode("ascii")
+    wanted = f"{name}={tag}".encode("ascii")
     if not LINUX:
         return _tagged_by_ps(wanted, whole=whole)
     begins = b"\0" + wanted + (b"\0" if whole else b"")

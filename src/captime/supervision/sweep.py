@@ -10,8 +10,9 @@ from pathlib import Path
 
 from captime.supervision import scratch
 from captime.supervision.groups import GROUP_NOTE, kill_groups, own_group
+from captime.supervision.guardian import kill_below
 from captime.supervision.kernel import read_file
-from captime.supervision.processes import TAG, all_pids, descendants, look_at, tagged
+from captime.supervision.processes import SLOT, TAG, all_pids, descendants, look_at, tagged
 from captime.supervision.tree import strike
 
 FOLDER_PREFIX = GROUP_PREFIX = "captime-"
@@ -25,6 +26,12 @@ def sweep(ledger_id: str) -> int:
 
     To be called before anything new is launched, by whoever holds the ledger.
     """
+    # Supervisors first: some may have been stopped by their programs, and none is to report what is killed here.
+    for pid in tagged(f"{ledger_id}/", name=SLOT):
+        process = look_at(pid)
+        if process is not None:
+            kill_below(pid)
+            strike(process)
     killed = sweep_tag(f"{ledger_id}/")
     own = own_group()
     groups = set() if own is None else set(own.glob(f"{GROUP_PREFIX}{ledger_id}-*"))
