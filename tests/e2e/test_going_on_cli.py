@@ -28,7 +28,8 @@ def campaign_with(folder: Path, section: str, epsilon: float = 0.35, *, seed: in
     campaign = scripted_campaign(folder, order="arrival", instances=150)
     text = campaign.scenario.read_text(encoding="utf-8")
     assert _LISTED in text
-    text = f"seed = {seed}\n" + text.replace(_LISTED, section).replace("epsilon = 0.25", f"epsilon = {epsilon}")
+    text = text.replace("seed = 0\n", f"seed = {seed}\n").replace(_LISTED, section)
+    text = text.replace("epsilon = 0.25", f"epsilon = {epsilon}")
     campaign.scenario.write_text(text, encoding="utf-8")
     return campaign
 
