@@ -184,7 +184,7 @@ def test_the_documented_job_keeps_the_ledger_where_the_next_one_finds_it(folder:
     queue.call(*submit, str(campaign.scenario), "--epsilon", "0.25", folder=folder)
     assert eventually(lambda: len(outputs()) == 2 and queue.jobs() == []), outputs()
     assert "it reached the epsilon asked for" in outputs()[1]
-    assert rows(kept) > first
+    assert rows(kept) >= first
     assert list(place.glob("captime.*/*.ledger"))[1:] == []
     with LedgerReader(kept) as reader:
         kinds = [event.kind for event in reader.events()]

@@ -1,4 +1,6 @@
 import math
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra captime[dask]")
 
+from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
 from captime.executors import dask_station as station
 from captime.executors.dask import DaskExecutor, DaskTerms
@@ -447,6 +450,45 @@ def test_whoever_does_not_stop_is_not_waited_for(watched: Watched) -> None:
     assert executor.collect(0.0) == []
     executor._stop_by = 0.0
     assert [outcome.status for outcome in executor.collect()] == [Status.LOST]
+
+
+def test_a_signal_that_comes_just_before_the_wait_ends_it(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a worker the next news may be a day away, and the certificate is due within seconds."""
+    executor, looked = watched.executor, []
+    executor.submit(requests(1))
+
+    def chores() -> float:
+        looked.append(True)
+        assert len(looked) < 3
+        return 0.0
+
+    monkeypatch.setattr(executor, "_chores", chores)
+    with asking_to_stop() as asked:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert executor.collect(60.0) == []
+        assert asked.signal == signal.SIGTERM
+
+
+def test_a_second_signal_does_not_lose_what_is_being_stopped(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue and its script signal twice: what was stopped still comes back, and is paid."""
+    executor, link = watched.executor, watched.link
+    link.workers(a=1)
+    executor.submit(requests(1))
+    heard(executor)
+    (number,) = link.leases
+    executor.stop()
+    looked = []
+
+    def chores() -> float:
+        looked.append(True)
+        if len(looked) == 3:
+            link.answer(number, ended="cancelled")
+        return 0.0
+
+    monkeypatch.setattr(executor, "_chores", chores)
+    with asking_to_stop():
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert [outcome.verdict for outcome in executor.collect()] == [Verdict.CANCELLED]
 
 
 def test_at_most_so_many_runs_at_once(make: Make) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from captime.errors import ScenarioError
 from captime.executors import dask_cluster, dask_queue
-from captime.executors.dask_cluster import ClusterWishes, _arguments, _started, client_of, examined
+from captime.executors.dask_cluster import ClusterWishes, _arguments, _for_queue, _started, client_of, examined
 from captime.executors.dask_queue import Jobs
 
 
@@ -236,6 +236,14 @@ def test_the_first_refusal_is_one_sentence_and_the_end_cancels_everything(runnin
     assert StandInJob.cancelled == ["100"]
 
 
+def test_a_job_that_was_being_submitted_when_it_was_stopped_is_cancelled(running: Scripted) -> None:
+    """A signal in the middle of the first submission leaves nothing in the queue."""
+    running.begin(lambda: True)
+    running.close()
+    assert len(StandInJob.submitted) >= 1
+    assert len(StandInJob.cancelled) == len(StandInJob.submitted)
+
+
 # ------------------------------------------------------------------ what is refused before anything is started
 
 
@@ -268,6 +276,8 @@ def test_a_missing_sbatch_or_network_is_one_sentence(monkeypatch: pytest.MonkeyP
     """Before anything is submitted; `captime doctor` says the same."""
     pytest.importorskip("dask_jobqueue", reason="batch queues need dask-jobqueue")
     wishes = ClusterWishes(cluster="slurm", options={"cores": 1, "memory": "1GB", "interface": "ib77"})
+    with pytest.raises(ScenarioError, match=r"executor\.workers"):
+        _for_queue({"n_workers": 2})
     monkeypatch.setenv("PATH", str(tmp_path))
     for look in (_started, lambda asked: examined(asked, 0.1)):
         with pytest.raises(ScenarioError, match="no program sbatch here"):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from captime.executors.waking import signals_remembered
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A queue signals every process of a job, and the job's script passes the signal on: that is one wish, not two.
 _SAME_WISH_SECONDS = 5.0
@@ -43,7 +45,8 @@ def asking_to_stop() -> Iterator[Asked]:
 
     before = {number: signal.signal(number, note) for number in _SIGNALS}
     try:
-        yield asked
+        with signals_remembered():
+            yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -142,7 +142,9 @@ class DaskExecutor:
                     self._hear(news)
                 self.most_slots = max(self.most_slots, self._slots)
                 self._leases.hand_out()
-                if bell.rung() or time.monotonic() >= deadline or (self.gone and self._stop_by == math.inf):
+                # What was stopped is waited for, however often that is asked for: it has to be paid.
+                heeded = (bell.rung() or bool(self.gone)) and self._stop_by == math.inf
+                if heeded or time.monotonic() >= deadline:
                     break
         back, self._leases.back = self._leases.back, []
         return back

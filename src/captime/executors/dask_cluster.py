@@ -196,9 +196,8 @@ def examined(wishes: ClusterWishes, seconds: float) -> str:
     with suppress(OSError, ValueError, TypeError):
         where = {"scheduler_file": wishes.scheduler_file} if wishes.scheduler_file else {"address": wishes.address}
         with _make_client(**where, timeout=seconds, set_as_default=False) as client:
-            workers = client.scheduler_info(n_workers=-1)["workers"]
-            slots = sum(int(worker["nthreads"]) for worker in workers.values())
-            return f"a Dask cluster with {len(workers)} workers and {slots} slots"
+            threads = client.ncores()
+            return f"a Dask cluster with {len(threads)} workers and {sum(threads.values())} slots"
     raise ScenarioError(
         f"executor: {wishes.address or wishes.scheduler_file} cannot be reached; start a scheduler with `dask "
         "scheduler`, or check the address"
@@ -207,6 +206,8 @@ def examined(wishes: ClusterWishes, seconds: float) -> str:
 
 def _for_queue(options: dict[str, Any]) -> dict[str, Any]:
     """Options with what runs need where the user says nothing; what cannot be right is refused."""
+    if "n_workers" in options:
+        raise ScenarioError("executor.options.n_workers is not for captime; say executor.workers in its place")
     scheduler = {**_NO_PAGE, **options.pop("scheduler_options", {})}
     for name, place in ((options.get("interface"), "interface"), (scheduler.get("interface"), "scheduler_options")):
         _check_interface(name, place)

@@ -104,13 +104,14 @@ class Jobs:
         self._asked_at = -math.inf
         self._listed: frozenset[str] | None = None
         self._closing = False
-        self._keeping: Future[None] | None = None
+        self._under_way: list[Future[Any]] = []
 
     # ------------------------------------------------------------------ the coordinator's thread
 
     def begin(self, interrupted: Callable[[], bool]) -> None:
         """Submit the first job, and keep up the number from then on; a queue that refuses it is a clear error."""
         first = self._on_loop(self._submit())
+        self._under_way.append(first)
         while not interrupted():
             try:
                 trouble = first.result(timeout=0.1)
@@ -122,7 +123,7 @@ class Jobs:
                     "that it accepts; check queue, account, cores, memory and walltime"
                 )
             break
-        self._keeping = self._on_loop(self._keep())
+        self._under_way.append(self._on_loop(self._keep()))
 
     def words(self) -> str:
         """What is known of the jobs, for people."""
@@ -147,8 +148,9 @@ class Jobs:
         """Cancel all jobs."""
         self._closing = True
         try:
-            if self._keeping is not None:
-                self._keeping.result(timeout=_CLOSE_SECONDS)
+            # A job that is being submitted is not forgotten.
+            for work in self._under_way:
+                work.result(timeout=_CLOSE_SECONDS)
             left = self._on_loop(self._cancel_all()).result(timeout=_CLOSE_SECONDS)
         except NotYet:
             left = [job.id for job in self._jobs.values()]

@@ -80,6 +80,7 @@ class LocalExecutor:
         self._unwanted: set[int] = set()
         self._back: list[RunOutcome] = []
         self._futile = 0
+        self._stopping = False
         self._held = 0
         self._references: dict[int, int] = {}
         self._pulse = Pulse(range(slots), self.now)
@@ -134,7 +135,8 @@ class LocalExecutor:
                     if key.data is not None:
                         self._hear(key.data)
                 self._look_after_supervisors()
-                if bell.rung() or time.monotonic() >= deadline:
+                # What was stopped is waited for, however often that is asked for: it has to be paid.
+                if (bell.rung() and not self._stopping) or time.monotonic() >= deadline:
                     break
         back, self._back = self._back, []
         return back
@@ -150,6 +152,7 @@ class LocalExecutor:
 
     def stop(self) -> None:
         """See the protocol."""
+        self._stopping = True
         self._cancel(list(self._requests))
 
     def close(self) -> None:

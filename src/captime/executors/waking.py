@@ -28,11 +28,38 @@ class Bell:
             return False
 
 
+_remembered: list[socket.socket] = []
+"""Where signals are heard that arrive between two waits; empty if nothing remembers them."""
+
+
+@contextmanager
+def signals_remembered() -> Iterator[None]:
+    """Keep signals for the next wait: one that arrives just before it would otherwise be heard after it."""
+    heard, bell = socket.socketpair()
+    with heard, bell:
+        heard.setblocking(False)
+        bell.setblocking(False)
+        before = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
+        _remembered.append(heard)
+        try:
+            yield
+        finally:
+            _remembered.remove(heard)
+            signal.set_wakeup_fd(before)
+
+
 @contextmanager
 def signals_heard(selector: selectors.BaseSelector) -> Iterator[Bell]:
     """Wake up for signals while waiting; Python hands them to the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield Bell(None)
+        return
+    if _remembered:
+        selector.register(_remembered[-1], selectors.EVENT_READ)
+        try:
+            yield Bell(_remembered[-1])
+        finally:
+            selector.unregister(_remembered[-1])
         return
     heard, bell = socket.socketpair()
     with heard, bell:
