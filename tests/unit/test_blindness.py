@@ -1,0 +1,137 @@
+"""What may be known when: who runs a position, and where bounds begin, is decided from earlier positions alone.
+
+Each of these tests kills a one-line mutant of the engine that every other test let live; see tests/mutants.
+"""
+
+import numpy as np
+import pytest
+
+from captime.arrays import FloatArray, IntArray
+from captime.evidence import Evidence
+from captime.executors import VirtualExecutor
+from captime.live import drive_parallel
+from captime.procedures import Problem
+from captime.procedures.fixed_captimes import FixedCaptimes
+from captime.procedures.pool import Pool
+from captime.procedures.pool_terms import PoolTerms
+from captime.procedures.race import Race
+from captime.procedures.warm_start import WarmStart
+from captime.sources.replay import Replay
+from captime.tally import blank_tally
+from captime.utilities import parse_utility
+from runtime_laws import NEVER, in_order, table_of
+
+UTILITY = parse_utility("uniform(60)")
+N_CONFIGS, N_INSTANCES = 100, 4000
+
+
+def good_ones() -> FloatArray:
+    """Everybody is worth about 0.93, so that the scout's champion is tried for long and not shown to be worth 0.9."""
+    rng = np.random.default_rng(8)
+    return np.asarray(rng.uniform(1.0, 8.0, (N_CONFIGS, N_INSTANCES)))
+
+
+class Watched(Race):
+    """A race that notes when its warm start is judged, and with how many slots."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.judged: list[tuple[int, int, bool]] = []
+        judge, lengthen = self._warm.judge, self._warm.lengthen
+
+        def noted(means: FloatArray, slots: int = 1) -> IntArray | None:
+            whole = bool((self._known[self._warm.alive] >= self._warm.positions).all())
+            self.judged.append((self._warm.positions, slots, whole))
+            return judge(means, slots)
+
+        def longer(runs: int) -> bool:
+            assert self._warm.positions >= self._scouted, "a rung was lengthened where a scout has been"
+            return lengthen(runs)
+
+        self._warm.judge, self._warm.lengthen = noted, longer  # type: ignore[method-assign]
+
+
+def raced(workers: int) -> Watched:
+    """A race up to its start, behind a scout that has gone further than the warm start does."""
+    race = Watched(Problem(N_CONFIGS, UTILITY, 0.1, epsilon=0.1, n_instances=N_INSTANCES))
+    seconds = good_ones()
+    executor = VirtualExecutor(table_of(seconds, NEVER), in_order(N_INSTANCES), workers)
+    evidence = Evidence(N_CONFIGS, race.plan, UTILITY)
+    drive_parallel(race, executor, evidence, interrupted=lambda: race._start is not None)
+    assert race._start is not None
+    assert race._tried is not None
+    return race
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_race_begins_behind_the_scout(workers: int) -> None:
+    """Lower bounds and duels use no position that anybody had been told to run when the ranking was made."""
+    race = raced(workers)
+    assert race._scouted > race._warm.positions, "the scout should have gone further than the warm start"
+    assert race._start == race._pilot_end.max() >= race._scouted
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_where_scouts_have_been_the_warm_start_is_blind(workers: int) -> None:
+    """There a rung is judged whole and as if there were one slot: what is under way, and how much, tells of results."""
+    race = raced(workers)
+    early = [(slots, whole) for positions, slots, whole in race.judged if positions < race._scouted]
+    assert early
+    assert set(early) == {(1, True)}
+
+
+def test_scouts_are_ranked_on_the_positions_of_the_rung() -> None:
+    """Configuration 0 has run eight positions, as a scout; the rung has four."""
+    warm = WarmStart(2, 4, 1, None)
+    score = np.array([[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0], [0.5, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0]])
+    tally = blank_tally(2, lambda config, first, last: (score[config, first:last], score[config, first:last]))
+    tally.n[:] = [8, 4]
+    tally.utility_low[:] = tally.utility_high[:] = [4.0, 2.0]
+    np.testing.assert_allclose(warm.means(tally), [0.0, 0.5])
+    assert warm.ranking(warm.means(tally)).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("earliest", [0, 90])
+def test_an_added_configuration_of_a_pool_begins_where_it_may(earliest: int) -> None:
+    """Behind everything that was run, and behind what else whoever added it had seen."""
+    rng = np.random.default_rng(3)
+    seconds = rng.uniform(1.0, 40.0, (12, 400))
+    pool = Pool(Problem(10, UTILITY, 0.1, epsilon=0.2, n_instances=400, pool=PoolTerms(2, limit=10)), gamma=0.5)
+    replay = Replay(table_of(seconds, NEVER), in_order(400), pool.plan, UTILITY)
+    for _ in range(6):
+        order = pool.ask(1)
+        pool.tell(replay.tally, replay.answer(order))
+    reached = int(replay.tally.n.max())
+    assert reached < 90
+    new = pool.newcomers(1, earliest)
+    first = None
+    while first is None:
+        order = pool.ask(1)
+        assert order.first is not None
+        if new in order.config:
+            first = int(order.first[order.config == new][0])
+        reached = max(reached, int(replay.tally.n.max()))
+        pool.tell(replay.tally, replay.answer(order))
+    assert first >= max(earliest, reached)
+
+
+def test_fixed_captimes_forget_bins_of_a_shorter_captime() -> None:
+    """When a captime rises all scores change; what was counted under the shorter one must not be counted again."""
+    utility = parse_utility("log-laplace(60, 1)")
+    rng = np.random.default_rng(5)
+    seconds = rng.lognormal(4.0, 1.2, (2, 600))
+    made = FixedCaptimes(Problem(2, utility, 0.1, epsilon=0.01, n_instances=600))
+    replay = Replay(table_of(seconds, NEVER), in_order(600), made.plan, utility)
+    raised = 0
+    while made.finished() is None and raised < 2:
+        before = made._level.copy()
+        made.tell(replay.tally, replay.answer(made.ask(1)))
+        raised += int((made._level > before).sum())
+        for config in range(2):
+            n = int(made._n[config])
+            low, high = replay.samples(config, 0, n)
+            down, up = made._bins[:, config]
+            assert (down.sum(), up.sum()) == (n, n)
+            np.testing.assert_array_equal(down, np.bincount(made._mixture.bin_down(low), minlength=len(down)))
+            np.testing.assert_array_equal(up, np.bincount(made._mixture.bin_up(high), minlength=len(up)))
+    assert raised == 2
