@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage fault slurm bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,6 +37,9 @@ unit: $(VENV)/stamp  ## the tests
 coverage: $(VENV)/stamp  ## the statistical suites at full size, and the error rates they observed
 	$(BIN)/pytest -n $(WORKERS) -q -m slow -o junit_family=xunit1 --junitxml=bench-out/rates.xml
 	$(BIN)/python tests/coverage_rates.py bench-out/rates.xml
+
+mutants: $(VENV)/stamp  ## plant one-line faults in the package, one at a time, and print those that no test notices (half an hour)
+	PYTHONPATH=tests $(BIN)/python -m mutants.run $(MUTANTS)
 
 fault: $(VENV)/stamp  ## fault injection at full size: kills, hostile programs, damaged ledgers (about an hour)
 	$(BIN)/pytest -n $(WORKERS) -q -m fault

@@ -3,6 +3,8 @@
 Each of these tests kills a one-line mutant of the engine that every other test let live; see tests/mutants.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -13,9 +15,13 @@ from captime.live import drive_parallel
 from captime.procedures import Problem
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.pool import Pool
+from captime.procedures.pool_board import PoolBoard
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.race import Race
+from captime.procedures.race_late import Latecomers
+from captime.procedures.race_terms import margins
 from captime.procedures.warm_start import WarmStart
+from captime.skeptic.late import Late
 from captime.sources.replay import Replay
 from captime.tally import blank_tally
 from captime.utilities import parse_utility
@@ -135,3 +141,105 @@ def test_fixed_captimes_forget_bins_of_a_shorter_captime() -> None:
             np.testing.assert_array_equal(down, np.bincount(made._mixture.bin_down(low), minlength=len(down)))
             np.testing.assert_array_equal(up, np.bincount(made._mixture.bin_up(high), minlength=len(up)))
     assert raised == 2
+
+
+@pytest.mark.parametrize("earliest", [0, 300])
+def test_an_added_configuration_of_a_race_begins_where_it_may(earliest: int) -> None:
+    """Behind everything that anybody had been told to run, and behind what else whoever added it had seen."""
+    rng = np.random.default_rng(3)
+    seconds = rng.uniform(1.0, 40.0, (3, 2000))
+    race = Race(Problem(3, UTILITY, 0.1, epsilon=0.05, n_instances=2000))
+    replay = Replay(table_of(seconds, NEVER), in_order(2000), race.plan, UTILITY)
+    while race._start is None or int(replay.tally.n.max()) < race._start + 20:
+        race.tell(replay.tally, replay.answer(race.ask(1)))
+    reached = int(replay.tally.n.max())
+    assert race._start < reached < 300
+    new = race.newcomers(1, earliest)
+    assert dict(race._joined) == {new: max(reached, earliest)}
+
+
+def test_latecomers_pay_as_the_check_says() -> None:
+    """The k-th has the weight 1 / (k(k + 1)); over all that ever come these sum to at most 1."""
+    late = Latecomers(5, 0.1)
+    weights = np.exp(-late.price(np.arange(5, 200)))
+    np.testing.assert_allclose(weights, [float(Late(5).weight(config)) for config in range(5, 200)])
+    assert weights.sum() <= 1.0
+
+
+# ---------------------------------------------------------------------- pools
+
+
+def scored(board: PoolBoard, config: int, low: FloatArray, high: FloatArray) -> None:
+    """A configuration with these scores, from its first position on."""
+    board.enter()
+    board.settle(config, low, high)
+
+
+def test_a_pool_keeps_its_pilot_out_of_lower_bounds_and_duels() -> None:
+    """Ranks are made from the pilot; a duel begins where the later of the two does, and takes the worst of both."""
+    pilot, n, level = 4, 200, 3.0
+    boards = []
+    for first in (0.0, 1.0):
+        board = PoolBoard(0.8, margins(0.1), pilot)
+        low = np.concatenate((np.full(pilot, first), np.full(n, 0.9)))
+        scored(board, 0, low, low)
+        # The challenger's scores are open: from 0 to 1.
+        scored(board, 1, np.zeros(pilot + n), np.concatenate((np.full(pilot, 1.0 - first), np.ones(n))))
+        board.lead(0)
+        boards.append(board)
+    assert boards[0].lower(0, level) == boards[1].lower(0, level) > 0.5
+    assert boards[0].margin(1, level) == boards[1].margin(1, level) < 1.0
+    closed = PoolBoard(0.8, margins(0.1), pilot)
+    scored(closed, 0, np.full(pilot + n, 0.9), np.full(pilot + n, 0.9))
+    scored(closed, 1, np.zeros(pilot + n), np.zeros(pilot + n))
+    closed.lead(0)
+    assert closed.margin(1, level) < boards[0].margin(1, level), "an open score must not count as a lost one"
+    # A leader that begins later: what the challenger did before says nothing about the two.
+    late = PoolBoard(0.8, margins(0.1), pilot)
+    scored(late, 0, np.zeros(50), np.zeros(50))
+    late.enter()
+    late.begin_at(1, 40)
+    late.settle(1, np.full(10, 0.9), np.full(10, 0.9))
+    late.lead(1)
+    late.margin(0, level)
+    counts, done = late._duels[0]
+    assert (int(counts.sum()), done) == (10, 50)
+
+
+def test_a_pool_asks_for_its_bounds_at_the_shares_of_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the best, every arrival has its own share of delta: for its upper bound, and for its duel with the leader."""
+    upper, margin = PoolBoard.upper, PoolBoard.margin
+    asked: list[tuple[str, int, float, int]] = []
+
+    def hear_upper(self: PoolBoard, config: int, log_inverse: float) -> float:
+        asked.append(("upper", config, log_inverse, self._leader))
+        return upper(self, config, log_inverse)
+
+    def hear_margin(self: PoolBoard, config: int, log_inverse: float) -> float:
+        asked.append(("duel", config, log_inverse, self._leader))
+        return margin(self, config, log_inverse)
+
+    monkeypatch.setattr(PoolBoard, "upper", hear_upper)
+    monkeypatch.setattr(PoolBoard, "margin", hear_margin)
+    rng = np.random.default_rng(4)
+    seconds = rng.uniform(1.0, 40.0, (10, 300))
+    pool = Pool(Problem(10, UTILITY, 0.1, epsilon=0.2, n_instances=300), gamma=0.5)
+    replay = Replay(table_of(seconds, NEVER), in_order(300), pool.plan, UTILITY)
+    checked = {"upper": 0, "duel": 0}
+    for _ in range(60):
+        if pool.finished() is not None:
+            break
+        order = pool.ask(1)
+        asked.clear()
+        leads = list(pool.shares.log_leader)
+        pool.tell(replay.tally, replay.answer(order))
+        for kind, config, level, leader in asked:
+            best = pool.shares.log_best[config]
+            shown = pool.shares.log_shown[config] - math.log(0.05 * 0.1)
+            if kind == "upper":
+                assert level == pytest.approx(best - math.log(0.22 * 0.1)) or level == pytest.approx(shown)
+            else:
+                weight = {leads[leader] if leader < len(leads) else math.inf, pool.shares.log_leader[leader]}
+                assert any(level == pytest.approx(best + each - math.log(0.23 * 0.1)) for each in weight)
+            checked[kind] += best > 0.1
+    assert min(checked.values()) > 0

@@ -60,6 +60,14 @@ def test_kl_has_the_reference_values() -> None:
     assert (0.7 - radius, 0.7 + radius) == pytest.approx((0.514154, 0.885846), abs=1e-6)
 
 
+def test_hoeffding_is_its_formula() -> None:
+    """The radius below, and above a radius for the range that the floor leaves."""
+    n, log_inverse, floor = np.array([200]), np.array([math.log(1e6)]), np.array([0.25])
+    lower, upper = Hoeffding()(n, np.array([120.0]), np.array([140.0]), log_inverse, floor)
+    radius = math.sqrt(math.log(1e6) / 400.0)
+    assert (lower[0], upper[0]) == pytest.approx((0.6 - radius, 0.7 + 0.75 * radius))
+
+
 def test_the_regret_has_the_reference_values() -> None:
     """R(1), R(10), …, R(10⁵), and about ½ ln(πn)."""
     n = np.array([1, 10, 100, 1000, 10**4, 10**5])

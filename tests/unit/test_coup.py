@@ -16,6 +16,7 @@ from captime.procedures.coup import Coup
 from captime.sources.synthetic import synthetic_table
 from captime.utilities import parse_utility
 from turn_by_turn import Question, assert_same_story, questions, steady
+from unit.test_budget_exact import check_logarithms
 
 OPTIONS: st.SearchStrategy[dict[str, object]] = st.sampled_from(
     [
@@ -73,6 +74,12 @@ def test_bounds_and_pools_together_spend_no_more_than_delta() -> None:
     assert Fraction(49, 100) < total <= Fraction(1, 2)
     in_pools = sum(PhaseBudget(0.1, 1, phase).pool_share() for phase in range(1, 100_000))
     assert 0.4999 < in_pools <= 0.5
+
+
+def test_the_logarithm_is_that_of_the_share_in_every_phase() -> None:
+    """What bounds use is what was added up: the phase counts in both."""
+    for phase in (1, 2, 3, 7):
+        check_logarithms(PhaseBudget(0.1, 12, phase))
 
 
 def test_the_radius_is_that_of_the_reference() -> None:

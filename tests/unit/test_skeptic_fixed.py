@@ -1,10 +1,17 @@
 # ruff: noqa: S608 (the forger writes SQL, with nobody's input in it)
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from captime.errors import LedgerDamaged
+from captime.skeptic.books import Story
+from captime.skeptic.fixed import Cells, _hoeffding
+from captime.utilities import parse_utility
 from forgery import forge
 from written_ledgers import audited, runtimes, written
 
@@ -82,3 +89,25 @@ def test_what_has_no_check_yet_is_said(procedure: str, options: dict[str, object
     found = audited(path)
     assert found.verdict == "not-verifiable"
     assert re.search(words, found.why)
+
+
+def test_a_given_up_run_is_no_cut_one() -> None:
+    """Last seen after 1 s of 8 and never tried again, it may have answered just then; nothing proves more or less."""
+    n, utility = 400, parse_utility("uniform(10)")
+    nothing = np.full(n, np.nan)
+    told = Story(
+        position=np.arange(n),
+        began=np.arange(n),
+        captime=np.full(n, 8.0),
+        seen=np.full(n, 1.0),
+        runtime=nothing,
+        failed=np.zeros(n, dtype=np.bool_),
+        cut=np.zeros(n, dtype=np.bool_),
+        settled=np.ones(n, dtype=np.bool_),
+    )
+    question: Any = SimpleNamespace(utility=utility)
+    cells = Cells(lambda m, _: np.full(len(m), 3.0), np.array([8.0]))
+    low, high = _hoeffding(question, told, cells)
+    assert low == 0.0
+    assert 0.9 <= high < 1.0
+    assert _hoeffding(question, replace(told, seen=np.full(n, 8.0)), cells)[1] < 0.3

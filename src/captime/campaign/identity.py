@@ -16,13 +16,16 @@ from captime.campaign.question import Question
 from captime.errors import ScenarioDiffers
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
+from captime.procedures.race_terms import COARSEST_STEP, difference_step
 from captime.scenario import Scenario
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
 from captime.streams import FiniteStream, InstanceStream
 
-_GOAL, _LENGTH, _LISTED = "goal", "length", "listed"
-"""What a ledger is told beside the identity: the first goal, the first length of the stream, and in which order its
-instances were listed, from which and from the seed the order of a shuffled stream follows."""
+_GOAL, _LENGTH, _LISTED, _STEP = "goal", "length", "listed", "difference_step"
+"""What a ledger is told beside the identity: the first goal, the first length of the stream, in which order its
+instances were listed, from which and from the seed the order of a shuffled stream follows, and the first step of
+duels."""
+_HAVE_DUELS = ("race", "pool")
 _GROWING = ("instances", "configurations")
 
 
@@ -42,7 +45,9 @@ class Growth:
 def remembered(question: Question) -> dict[str, object]:
     """What a new ledger is told about the question."""
     listed = order_listed(question.stream, question.stream.describe().get("list"))
-    beside = {} if listed is None else {_LISTED: listed}
+    beside: dict[str, object] = {} if listed is None else {_LISTED: listed}
+    if question.procedure in _HAVE_DUELS:
+        beside[_STEP] = difference_step(question.epsilon)
     return {**question.identity, _GOAL: question.epsilon, _LENGTH: question.stream.length, **beside}
 
 
@@ -58,12 +63,20 @@ def order_listed(stream: InstanceStream, entries: object) -> str | list[int] | N
     return stream.listed_as([str(entry[0]) for entry in entries])
 
 
+def step_on_record(scenario: Mapping[str, object]) -> float | None:
+    """Return the step of duels that a campaign has to keep; None if it follows the goal.
+
+    Ledgers that name no step were begun when there was one for all goals.
+    """
+    return None if _STEP in scenario else COARSEST_STEP
+
+
 def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
     """The identity of a ledger, with what was added on the way; and its notes."""
     with LedgerReader(path) as reader:
         before = as_recorded_now(reader.scenario)
         notes = reader.events()
-    for beside in (_GOAL, _LENGTH, _LISTED):
+    for beside in (_GOAL, _LENGTH, _LISTED, _STEP):
         before.pop(beside, None)
     for section in _GROWING:
         added = [entry for note in notes if note.kind == section for entry in _entries(note.facts)]

@@ -72,6 +72,7 @@ class Question:
         maker: Makes who decides, where that is nobody with a name; `procedure` is then only what it is called.
         source: The scenario file, if there is one; for people who want to go on from the ledger.
         identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
+        duel_step: See `Problem`; of a ledger that was begun when there was one step for all goals.
     """
 
     program: GrowingProgram
@@ -93,6 +94,7 @@ class Question:
     source: str = ""
     identity: Mapping[str, object] = field(default_factory=dict)
     newcomers: tuple[ConfigRow, ...] = ()
+    duel_step: float | None = None
 
     @property
     def names(self) -> Sequence[str]:
@@ -146,6 +148,7 @@ class Question:
             n_instances=self.stream.length if length is None else length,
             seed=self.seed,
             pool=None if self.proposer is None else pool_terms_of(self.proposer),
+            duel_step=self.duel_step,
         )
 
     def build(self, length: int | None = None) -> Procedure:

@@ -15,7 +15,7 @@ from captime.arrays import BoolArray, FloatArray
 from captime.campaign.census import Census
 from captime.campaign.earlier import Earlier, learned_words
 from captime.campaign.goals import Change, OneAfterTheOther
-from captime.campaign.identity import Growth, check_identity, remembered
+from captime.campaign.identity import Growth, check_identity, remembered, step_on_record
 from captime.campaign.journal import LedgerJournal, OrdersJournal
 from captime.campaign.lost_ledger import Watchful, check_no_rescue, with_what_was_lost
 from captime.campaign.objections import Objections
@@ -302,7 +302,8 @@ class _Campaign:
         """Who decides, as it was when the campaign began: with the first goals, and the first length of the stream."""
         question, ledger = self._question, self._ledger
         length = ledger.scenario.get("length", question.stream.length)
-        return question.begun_towards(first_goal(question, ledger)).build(None if length is None else int(str(length)))
+        begun = replace(question.begun_towards(first_goal(question, ledger)), duel_step=step_on_record(ledger.scenario))
+        return begun.build(None if length is None else int(str(length)))
 
     def _roster(self, proposer: Proposer) -> Roster:
         """On a space configurations come into being when they are asked for."""

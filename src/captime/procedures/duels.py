@@ -4,10 +4,9 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.mixture import PairedMixture, sine_nodes
+from captime.procedures.race_terms import COARSEST_STEP, difference_grid
 from captime.procedures.scoreboard import Scoreboard, cuts, grown
 
-# Differences of two scores are rounded up to this step.
-_DIFFERENCE_STEP = 1.0 / 256.0
 _FRACTIONS = 16
 
 
@@ -17,14 +16,14 @@ class Duels:
     Args:
         n_configs: How many configurations.
         margins: The epsilons at which evidence is weighed, increasing.
+        grid: The values to which differences are rounded up; multiples of 1/256 if it is left out.
 
     Attributes:
         fractions: Fractions that are bet.
     """
 
-    def __init__(self, n_configs: int, margins: FloatArray) -> None:
-        steps = round(1.0 / _DIFFERENCE_STEP)
-        grid: FloatArray = np.linspace(-1.0, 1.0, 2 * steps + 1)
+    def __init__(self, n_configs: int, margins: FloatArray, grid: FloatArray | None = None) -> None:
+        grid = difference_grid(COARSEST_STEP, 0.0) if grid is None else grid
         self.fractions: FloatArray = sine_nodes(_FRACTIONS)
         self._mixture = PairedMixture(grid, margins, self.fractions)
         self._counts: IntArray = np.zeros((n_configs, len(grid)), dtype=np.int64)

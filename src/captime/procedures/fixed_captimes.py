@@ -1,5 +1,6 @@
 """Fixed captimes with betting bounds: the engine that the race with random captimes is measured against."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.budget import SelectionBudget
+from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.plans.ladder import Ladder
 from captime.procedures.leader_and_challenger import LeaderAndChallenger
@@ -104,6 +106,15 @@ class FixedCaptimes(LeaderAndChallenger):
         if self.candidates[config]:
             self._hope[config] = upper
             self._mean[config] = mean_low
+
+    def _statement(self, config: int, challenger: int | None, epsilon: float) -> Certificate:
+        """As ever, with an upper end that holds whoever leads: nobody is worth more than the best is shown to be.
+
+        delta pays for the upper bound of the best configuration, which need not be the leader. But the leader is worth
+        at most what the best is, and that is at most the largest of all upper bounds.
+        """
+        said = super()._statement(config, challenger, epsilon)
+        return replace(said, utility_high=max(said.utility_high, float(self.intervals.upper.max())))
 
     def _binned(self, tally: Tally, config: int, n: int, level: int) -> IntArray:
         """Low and high ends in bins; only what is new is read, unless a longer captime has changed them all."""

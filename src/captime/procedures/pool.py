@@ -22,7 +22,7 @@ from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import Stakes, looks_good_enough, newcomers_turn, runs_to_show
 from captime.procedures.pool_terms import Stop, check_options, checked_stop
 from captime.procedures.problem import Problem
-from captime.procedures.race_terms import margins
+from captime.procedures.race_terms import difference_step, margins
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
@@ -74,7 +74,8 @@ class Pool(PoolCertificates):
     ) -> None:
         check_options(stop, boost, pilot, growth, {"leader_share": leader_share, "truncation": truncation})
         self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
-        super().__init__(problem, gamma, stop, PoolBoard(1.0 / boost, margins(self._aim), pilot))
+        board = PoolBoard(1.0 / boost, margins(self._aim), pilot, self._step_of(problem))
+        super().__init__(problem, gamma, stop, board)
         self.rounds = 0
         self._pilot = pilot
         self._step = growth
@@ -340,13 +341,17 @@ class Pool(PoolCertificates):
             self._stop = checked_stop(stop)
         self.problem = replace(self.problem, epsilon=epsilon)
         self._aim = max(epsilon, _SMALLEST_EPSILON)
-        self._board.weigh(margins(self._aim))
+        self._board.weigh(margins(self._aim), self._step_of(self.problem))
         if self._frontier() > self.plan.longest.last_change:
             self.plan.longest.change_from(self._frontier(), self._longest())
         if self.rounds:
             self._fight()
             self._certify()
             self._grow()
+
+    def _step_of(self, problem: Problem) -> float:
+        """Return the step of differences: what the goal needs, or what the ledger was begun with."""
+        return difference_step(self._aim) if problem.duel_step is None else problem.duel_step
 
     def _longest(self) -> float:
         """The longest captime that epsilon needs: what lies behind it is a small share of that epsilon."""

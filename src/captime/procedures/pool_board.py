@@ -9,14 +9,13 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, PairedMixture, sine_nodes
+from captime.procedures.race_terms import COARSEST_STEP, difference_grid
 
 # Positive scores lie between 1/B and 1; so many bins there lose at most (1 - 1/B) / 32 of a score.
 _BINS = 33
 _NODES = 24
 # Candidate values of a mean. A bound is the nearest of them on the safe side.
 _MEANS = 499
-# Differences of two scores are rounded up to this step.
-_STEPS = 256
 _FRACTIONS = 16
 
 
@@ -28,9 +27,8 @@ def _bets(least: float) -> BinnedMixture:
 
 
 @cache
-def _paired_bets(margins: tuple[float, ...]) -> PairedMixture:
-    grid: FloatArray = np.linspace(-1.0, 1.0, 2 * _STEPS + 1)
-    return PairedMixture(grid, np.array(margins), sine_nodes(_FRACTIONS))
+def _paired_bets(margins: tuple[float, ...], step: float, least: float) -> PairedMixture:
+    return PairedMixture(difference_grid(step, least), np.array(margins), sine_nodes(_FRACTIONS))
 
 
 class _Scores:
@@ -77,14 +75,16 @@ class PoolBoard:
         least: The smallest positive score, 1/B.
         margins: The epsilons at which duels are weighed, increasing.
         pilot: Lower bounds and duels use positions from here on only.
+        step: Differences of two scores are rounded up to multiples of this.
 
     Attributes:
         pilot: As given.
     """
 
-    def __init__(self, least: float, margins: FloatArray, pilot: int) -> None:
+    def __init__(self, least: float, margins: FloatArray, pilot: int, step: float = COARSEST_STEP) -> None:
+        self._least = least
         self._bets = _bets(least)
-        self._paired = _paired_bets(tuple(margins.tolist()))
+        self._paired = _paired_bets(tuple(margins.tolist()), step, least)
         self.pilot = pilot
         self._scores: list[_Scores] = []
         # Of each of them, the end of its scores and the first that counts in duels; kept for a look at all at once.
@@ -189,9 +189,9 @@ class PoolBoard:
         self._leader = leader
         self._forget_duels()
 
-    def weigh(self, margins: FloatArray) -> None:
-        """Weigh duels at other epsilons from now on; all that was scored counts for them too."""
-        self._paired = _paired_bets(tuple(margins.tolist()))
+    def weigh(self, margins: FloatArray, step: float = COARSEST_STEP) -> None:
+        """Weigh duels at other epsilons and steps from now on; all that was scored counts for them too."""
+        self._paired = _paired_bets(tuple(margins.tolist()), step, self._least)
         self._forget_duels()
 
     def _forget_duels(self) -> None:
@@ -210,7 +210,7 @@ class PoolBoard:
         """By how much this challenger may be ahead of the leader at most; 1 where nothing is shown yet."""
         one, leader = self._scores[config], self._scores[self._leader]
         first = max(one.from_pilot, leader.from_pilot)
-        counts, done = self._duels.get(config, (np.zeros(2 * _STEPS + 1, dtype=np.int64), first))
+        counts, done = self._duels.get(config, (np.zeros(len(self._paired.differences), dtype=np.int64), first))
         last = min(one.settled, leader.settled)
         if last > done:
             counts = counts + self._differences(one, leader, done, last)
@@ -226,4 +226,4 @@ class PoolBoard:
 
     def _differences(self, challenger: _Scores, leader: _Scores, first: int, last: int) -> IntArray:
         worst = challenger.highs(first, last) - leader.lows(first, last)
-        return np.bincount(self._paired.bin_up(worst), minlength=2 * _STEPS + 1)
+        return np.bincount(self._paired.bin_up(worst), minlength=len(self._paired.differences))

@@ -29,6 +29,8 @@ class Problem:
             runtimes of a configuration, infinite where it never finishes.
         pool: Where configurations come from, if there will be more than the `n_configs` that exist at the start; None
             if these are all, which procedures that grow take as so many random draws.
+        duel_step: Differences of scores in duels are rounded up to multiples of this; None for what the goal needs. A
+            campaign that was begun with a step keeps it, because decisions depend on it; validity does not.
     """
 
     n_configs: int
@@ -41,6 +43,7 @@ class Problem:
     seed: int = 0
     known_runtimes: Callable[[int], FloatArray] | None = None
     pool: PoolTerms | None = None
+    duel_step: float | None = None
 
     def __post_init__(self) -> None:
         check_delta(self.delta)

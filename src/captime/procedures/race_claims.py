@@ -17,7 +17,17 @@ from captime.procedures.agenda import Agenda
 from captime.procedures.duels import Duels, lead
 from captime.procedures.problem import Problem
 from captime.procedures.race_late import LATE_LOWER, LATE_SHOWN, LATE_UPPER, Latecomers
-from captime.procedures.race_terms import LOWER, PAIRED, SHARES, SHOWN, UPPER, Mode, margins
+from captime.procedures.race_terms import (
+    LOWER,
+    PAIRED,
+    SHARES,
+    SHOWN,
+    UPPER,
+    Mode,
+    difference_grid,
+    difference_step,
+    margins,
+)
 from captime.procedures.scoreboard import Scoreboard, grown
 
 # Nobody takes the lead on fewer common positions.
@@ -66,7 +76,7 @@ class Claims:
         self._lengthened: list[tuple[int, float]] = [(0, self._longest(self._truncated_for))]
         self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(self._lengthened[0][1]))
         self._board = Scoreboard(n_configs, 1.0 / boost)
-        self._duels = Duels(n_configs, margins(self._aim))
+        self._duels = self._fresh_duels()
         self._late = Latecomers(n_configs, problem.delta)
         self._start: int | None = None
         # Until there is a ranking, everyone has the same prior.
@@ -130,6 +140,11 @@ class Claims:
         if len(config):
             bound = self._board.lower(config, self._log_lower(config))
             self.lower[config] = np.maximum(self.lower[config], bound)
+
+    def _fresh_duels(self) -> Duels:
+        """Return duels in which nothing has been weighed, at the margins and steps that the goal needs."""
+        step = difference_step(self._aim) if self.problem.duel_step is None else self.problem.duel_step
+        return Duels(self.problem.n_configs, margins(self._aim), difference_grid(step, 1.0 / self._boost))
 
     def _fight(self) -> None:
         """Duels on positions that leader and challengers have in common since the last time."""
@@ -214,7 +229,7 @@ class Claims:
         """Another goal from now on. Bounds stay; duels are weighed at other margins, which are right at all of them."""
         self.problem = replace(self.problem, epsilon=epsilon)
         self._aim = max(epsilon, _SMALLEST_EPSILON)
-        self._duels = Duels(self.problem.n_configs, margins(self._aim))
+        self._duels = self._fresh_duels()
         self._duels.restart(self._board, self.leader)
         if self._start is not None and self._paired:
             self._fight()

@@ -195,6 +195,18 @@ def time_words(clock: object, time: object) -> str:
     )
 
 
+def _repeated(result: CampaignResult) -> list[str]:
+    """What is assumed about runs that are made a second time."""
+    if result.repeats:
+        return ["A configuration takes the same time on the same instance when it is run again with its seed."]
+    said = ["Every run counts once, with a captime that was fixed before it started."]
+    again = result.census.verdicts["lost"] + result.census.verdicts["cancelled"]
+    if again and result.question.program.repeatable:
+        words = "1 run was" if again == 1 else f"{again:,} runs were"
+        said.append(f"{words} lost or stopped early; made again with its seed, a run takes the time it would have.")
+    return said
+
+
 def assumptions(result: CampaignResult) -> list[str]:
     """What the certificate rests on, in words a user can check; what was checked is said to be."""
     question, census = result.question, result.census
@@ -213,10 +225,7 @@ def assumptions(result: CampaignResult) -> list[str]:
             f"The {question.stream.n_instances:,} instances are independent draws from what you care about, met "
             f"{order}, each once."
         )
-    if result.repeats:
-        said.append("A configuration takes the same time on the same instance when it is run again with its seed.")
-    else:
-        said.append("Every run is made once, with a captime that was fixed before it started.")
+    said += _repeated(result)
     clock = time_words(question.clock, question.time)
     here = f"on this machine as it was (isolation {result.isolation}, {result.jobs} at once)"
     said.append(f"Time is {clock}, {result.place or here}.")
@@ -229,6 +238,8 @@ def assumptions(result: CampaignResult) -> list[str]:
         )
     if not question.program.repeatable:
         said.append("The program cannot repeat a run, so runs that were stopped early or lost stay open for ever.")
+    if question.proposer is None and question.stream.population != "finite":
+        said.append("The configurations were not chosen by runs on these instances.")
     if result.learned:
         said.append(result.learned)
     given_up = census.verdicts[Verdict.BLOCKED.value] + census.verdicts[Verdict.WALL.value]

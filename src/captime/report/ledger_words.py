@@ -132,6 +132,9 @@ def assumptions(story: Story) -> list[Assumption]:
     doubtful = disturbing(story.flags, 0 if runs is None else int(runs.attempts.sum()))
     standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
     said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
+    described = story.scenario.get("instances")
+    if story.scenario.get("space") is None and isinstance(described, dict) and described.get("sampling") != "replace":
+        said.append(Assumption("The configurations were not chosen by runs on these instances.", "assumed"))
     learned = learned_words(story.notes)
     if learned:
         # Places of instances are worked out when the model is told, and nobody works them out again.

@@ -97,6 +97,18 @@ class Story:
     missing: str = ""
 
     @property
+    def grows(self) -> bool:
+        """Whether configurations join on the way: from a space, or added by the user."""
+        return self.scenario.get("space") is not None or any(note.kind == "configurations" for note in self.notes)
+
+    @property
+    def whenever(self) -> str:
+        """At which moments intervals of all configurations hold: each pays for as many as there are when it is made."""
+        if self.grows:
+            return "for as many as there are now (with each that joins, the same runs show less)"
+        return "at all times"
+
+    @property
     def leader(self) -> int:
         """The recommended configuration; the first before anything is certified."""
         return 0 if self.certificate is None else self.certificate.config

@@ -136,10 +136,12 @@ class FixedCheck(Check):
                 f"the certificate says that no configuration is better than number {held.config} by more than "
                 f"{held.epsilon!r}, but the rows show {gap!r}"
             )
-        if held.utility_low > lower[held.config] + SLACK or held.utility_high < upper[held.config] - SLACK:
+        # Where delta pays for the upper bound of the best only, no smaller end than the largest of all is shown.
+        shown = float(upper.max() if self.question.procedure == "fixed-captimes" else upper[held.config])
+        if held.utility_low > lower[held.config] + SLACK or held.utility_high < shown - SLACK:
             raise LedgerDamaged(
                 f"the certificate says that number {held.config} is worth between {held.utility_low!r} and "
-                f"{held.utility_high!r}; the rows show {lower[held.config]!r} to {upper[held.config]!r}"
+                f"{held.utility_high!r}; the rows show {lower[held.config]!r} to {shown!r}"
             )
         self.account.append(
             f"number {held.config} is within {held.epsilon:.6g} of everyone, and worth between {held.utility_low:.6g} "

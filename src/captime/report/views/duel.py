@@ -61,7 +61,7 @@ def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> V
         "was faster. Open marks: cut at the captime, so the true time is longer, or stopped early (at "
         "the edge if it took no time); crosses: failed. The interval is for the difference of expected utilities, from "
         "scores on the same instances; it holds for all pairs of "
-        f"configurations at once, at all times, with probability at least {100 * (1 - story.delta):g} %."
+        f"configurations at once, {story.whenever}, with probability at least {100 * (1 - story.delta):g} %."
     )
     columns = ("configuration", "against", "common_instances", "difference", "lower", "upper")
     return View(

@@ -22,7 +22,7 @@ def intervals_view(story: Story) -> View | None:
     order = scores.ranking()
     chart = _lying(story, scores, order) if len(order) <= _NAMED else _standing(story, scores, order)
     caption = (
-        f"Expected utility under {story.utility}: all {len(order):,} intervals hold at once, at all times, with "
+        f"Expected utility under {story.utility}: all {len(order):,} intervals hold at once, {story.whenever}, with "
         f"probability at least {100 * (1 - scores.delta):g} % (mixture betting on the runs, a statement beside the "
         "certificate, which compares runs in pairs and can be sharper). Dot: mean of what the runs "
         "scored; after few runs it is mostly chance, so the order is that of the lower ends."

@@ -362,7 +362,10 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
         advice = "say target.repeatable = true, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}, but nothing says that it repeats itself", advice, facts)]
     if needed:
-        advice = "use procedure = 'race', which makes every run once, or pass the seed to the program"
+        advice = "use procedure = 'race', which repeats no run that has ended, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}; {parts.procedure_name} repeats runs", advice, facts)]
-    advice = "nothing needs to be done: the race makes every run once"
+    advice = (
+        "nothing needs to be done: the race repeats no run that has ended. One that is lost or stopped early is made "
+        "again only if the program says that it repeats itself; else it counts as unfinished for ever"
+    )
     return [Finding("repeatability", "note", found, advice, facts)]
