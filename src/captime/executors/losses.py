@@ -10,7 +10,7 @@ runs back until the machine is fit again, and says when it stays unfit.
 
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -127,7 +127,8 @@ class Waiting(Around):
         self._dropped = Status.CAPPED if repeatable else Status.ABANDONED
         self._clock = clock
         self._sleep = sleep
-        self._held: deque[RunRequest] = deque()
+        # Each with the moment from which on it may be submitted; nothing is before that moment for all of them.
+        self._held: list[tuple[float, RunRequest]] = []
         self._resume_at = 0.0
         self._under_way: dict[RunRequest, int] = {}
         self._back: list[RunOutcome] = []
@@ -142,7 +143,7 @@ class Waiting(Around):
 
     def submit(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol. While a machine is unfit, requests are held back."""
-        self._held.extend(requests)
+        self._held += [(0.0, request) for request in requests]
         self._release()
 
     def collect(self, timeout: float | None = None) -> list[RunOutcome]:
@@ -151,7 +152,8 @@ class Waiting(Around):
         back, self._back = self._back, []
         if back:
             return back
-        left = max(0.0, self._resume_at - self._clock()) if self._held else None
+        due = min((due for due, _ in self._held), default=None)
+        left = None if due is None else max(0.0, max(due, self._resume_at) - self._clock())
         wait = min((each for each in (timeout, left) if each is not None), default=None)
         if self._held and not self._under_way:
             self._sleep(min(_LOOK_SECONDS, wait or 0.0))
@@ -165,26 +167,29 @@ class Waiting(Around):
     def cancel(self, configs: IntArray) -> None:
         """See the protocol."""
         unwanted = {int(config) for config in configs}
-        self._drop([request for request in self._held if request.config in unwanted])
+        self._drop([request for _, request in self._held if request.config in unwanted])
         super().cancel(configs)
 
     def stop(self) -> None:
         """See the protocol."""
         self._stopping = True
-        self._drop(list(self._held))
+        self._drop([request for _, request in self._held])
         super().stop()
 
     def _release(self) -> None:
-        if self._held and self._clock() >= self._resume_at and self.gave_up is None:
-            requests = list(self._held)
-            self._held.clear()
+        now = self._clock()
+        if not self._held or now < self._resume_at or self.gave_up is not None:
+            return
+        requests = [request for due, request in self._held if due <= now]
+        if requests:
+            self._held = [each for each in self._held if each[0] > now]
             self._under_way |= dict.fromkeys(requests, self._incident)
             super().submit(requests)
 
     def _drop(self, requests: Sequence[RunRequest]) -> None:
-        for request in requests:
-            self._held.remove(request)
-            self._back.append(self._never_begun(request))
+        dropped = set(requests)
+        self._held = [each for each in self._held if each[1] not in dropped]
+        self._back += [self._never_begun(request) for request in requests]
 
     def _is_news(self, outcome: RunOutcome) -> bool:
         """Take note of an outcome; False if nobody else has to hear of it."""
@@ -208,8 +213,8 @@ class Waiting(Around):
             self._incident += 1
             self._tell(outcome, shortage)
         self._last_refusal = now
-        self._held.append(outcome.request)
-        self._resume_at = max(self._resume_at, now + min(_LOOK_SECONDS, self._patience))
+        # Only this one waits: other machines of a cluster may be fit.
+        self._held.append((now + min(_LOOK_SECONDS, self._patience), outcome.request))
         if now - self._unfit_since >= self._patience:
             self._give_up(Unfit(shortage, outcome.detail))
 
