@@ -197,6 +197,8 @@ def validate(
     """
     if result.scenario is None:
         raise ScenarioError("validate: this result is not of captime.configure; use `captime validate` on its ledger")
+    if isinstance(configs, str):
+        raise _wrong("configs", configs, f"a list of names, such as [{configs!r}]", "validate")
     listed = result.question.configs
     wanted = [result.config_name, _default_of(listed)] if configs is None else list(configs)
     rows = [_row_of(name, listed) for name in dict.fromkeys(wanted)]

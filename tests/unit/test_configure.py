@@ -11,12 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from campaign_stand_ins import folder, ledger_in
-from captime import configure
+from captime import AskTell, configure, simulate
 from captime.campaign.result import CampaignResult
 from captime.cli import app
 from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger import LedgerReader
 from captime.report.campaigned import campaign_json
+from captime.sources.synthetic import synthetic_table
 from captime.spaces import Space, read_space_section
 
 __all__ = ["folder"]
@@ -214,3 +215,14 @@ def test_calls_that_are_refused_late_leave_nothing_either(tmp_path: Path, monkey
     refused = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--wall", "soon"])
     assert refused.exit_code != 0
     assert not list(tmp_path.iterdir())
+
+
+def test_one_text_is_no_list_of_configurations_and_no_utility_is_none() -> None:
+    """Where configurations are handed over one by one, a text was taken letter by letter."""
+    with pytest.raises(ScenarioError, match=r"configurations is 'fast', one text; expected a list"):
+        AskTell("fast", "uniform(10)")
+    nothing: Any = None
+    with pytest.raises(ScenarioError, match=r"the utility is None, expected a text .*captime\.from_callable"):
+        AskTell(["fast", "slow"], nothing)
+    with pytest.raises(ScenarioError, match="the utility is None"):
+        simulate(synthetic_table(1, 2, 20, limit=90.0), utility=nothing)

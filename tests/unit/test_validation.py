@@ -445,3 +445,5 @@ def test_a_function_given_as_an_object_is_validated_from_python(tmp_path: Path) 
         captime.validate(result, [1], configs=["quik"])
     with pytest.raises(ScenarioError, match="but the campaign has none"):
         captime.validate(result, 5)
+    with pytest.raises(ScenarioError, match=r"configs is 'quick' \(str\); expected a list of names"):
+        captime.validate(result, [1], configs="quick")

@@ -20,7 +20,7 @@ from captime.procedures.options import build_procedure
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.streams import seeds
 from captime.streams.seeds import TARGET, Seeds
-from captime.utilities import Utility, parse_utility
+from captime.utilities import Utility, utility_of
 
 How = Literal["completed", "capped", "failed", "lost"]
 _STATUS: Mapping[str, Status] = MappingProxyType(
@@ -95,8 +95,13 @@ class AskTell:
         captime_first: float = 1.0,
         ceiling: float = np.inf,
     ) -> None:
+        if isinstance(configurations, str | bytes):
+            raise ScenarioError(
+                f"AskTell: configurations is {configurations!r}, one text; expected a list, such as "
+                f"[{configurations!r}, 'another']"
+            )
         self.seed = seeds.fresh_seed() if seed is None else seed
-        worth = parse_utility(utility) if isinstance(utility, str) else utility
+        worth = utility_of(utility)
         problem = Problem(
             n_configs=len(configurations),
             utility=worth,

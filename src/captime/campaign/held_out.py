@@ -25,10 +25,11 @@ def on_files(campaign: Scenario, pattern: str | list[str], where: str) -> Scenar
         where: What messages call the place where the pattern was given, such as `--instances`.
     """
     if campaign.values is not None or campaign.wishes.instances.values is not None:
+        option = " with --values '[…]'" if where.startswith("--") else ""
         raise ScenarioError(
             f"{where} names files, but the instances of this campaign are values, such as "
             f"{campaign.stream.at(0).instance.name}; the program would take a name for a value. Give values of the "
-            "same kind with --values '[…]'"
+            f"same kind{option}"
         )
     return _with(campaign, {"files": pattern}, where)
 

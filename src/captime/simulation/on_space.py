@@ -23,7 +23,7 @@ from captime.simulation.target import Target
 from captime.sources.accounting import Accounting
 from captime.spaces import Known, Lessons, Settings
 from captime.targets import Targets
-from captime.utilities import Utility, parse_utility
+from captime.utilities import Utility, utility_of
 
 # So many random configurations say how an answer compares with the space.
 _COMPARED = 2000
@@ -102,7 +102,7 @@ def simulate_on_space(
             f"procedure {procedure} compares a fixed list of configurations, and a space has none; use pool, or "
             "simulate on a table whose rows were drawn from the space"
         )
-    worth = parse_utility(utility) if isinstance(utility, str) else utility
+    worth = utility_of(utility)
     limit = getattr(maker, "limit", None)
     problem = Problem(
         n_configs=max(1, maker.n_listed),

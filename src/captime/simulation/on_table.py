@@ -19,7 +19,7 @@ from captime.sources.accounting import Accounting
 from captime.sources.replay import Replay
 from captime.sources.sampling import Stream, stream_of
 from captime.trace import Decisions, Trace
-from captime.utilities import Utility, parse_utility
+from captime.utilities import Utility, utility_of
 
 # Keeps what a baseline draws apart from everything else that is derived from the same seed.
 _BASELINE_KEY = 0x62617365
@@ -74,8 +74,7 @@ def simulate(
     check_wishes(accounting, budget)
     if not isinstance(source, RuntimeTable):
         source = read_table(Path(source), timeout=timeout, unsafe_format=unsafe_format)
-    if isinstance(utility, str):
-        utility = parse_utility(utility)
+    utility = utility_of(utility)
     stream = stream_of(sampling, source.groups, seed)
     problem = Problem(
         n_configs=source.n_configs,
