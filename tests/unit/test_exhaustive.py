@@ -17,7 +17,7 @@ import captime
 from captime.certificate import Certificate, Mode
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.rows import Observed, Origin
-from captime.runs import STATUS_OF, Halt, Measurement, RunOutcome, RunRequest, Status, Verdict
+from captime.runs import STATUS_OF, Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.skeptic import books, outcomes
 
 SOURCE = Path(captime.__file__).parent
@@ -133,7 +133,6 @@ def test_every_member_means_something_of_its_own() -> None:
     assert [status for status in Status if not status.meaning.counts] == [Status.LOST]
     assert all(each.answered + each.never + each.unfinished == 1 for each in meanings)
     assert set(STATUS_OF) == set(Verdict)
-    assert {halt.value for halt in Halt} == {"aborted", "file-changed", "not-started", "pattern-too-slow"}
 
 
 def test_the_check_knows_every_member() -> None:

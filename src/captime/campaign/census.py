@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from scipy.special import bdtrc
 
-from captime.runs import RunOutcome, Status
+from captime.runs import RunOutcome
 
 # More runs than this share are disturbed, by more than chance explains at this level.
 _DEGRADED, _BY_CHANCE = 0.01, 0.01
@@ -58,7 +58,7 @@ class Census:
                 self.lost_seconds += outcome.cost
                 continue
             self.counted += 1
-            self.answered += outcome.status is Status.COMPLETED
+            self.answered += outcome.status.meaning.answered
             self.judged += outcome.verdict is not None
             if outcome.measured is not None:
                 self.flags.update(outcome.measured.flags)

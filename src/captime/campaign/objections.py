@@ -77,8 +77,8 @@ class Objections:
         """These came back in an earlier life of the campaign: a contradiction among them is still one."""
         for outcome in outcomes:
             self._compare_answers(outcome)
-            self._answered = self._answered or outcome.status is Status.COMPLETED
-            self._last = outcome if outcome.status is Status.FAILED else self._last
+            self._answered = self._answered or outcome.status.meaning.answered
+            self._last = outcome if outcome.status.meaning.never else self._last
             self._looked_at += outcome.status.meaning.counts
 
     def _stop_at_once(self, outcome: RunOutcome) -> None:
