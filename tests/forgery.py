@@ -23,6 +23,9 @@ from report_ledgers import shared_memory
 Change = str | Callable[[sqlite3.Connection], object]
 """SQL, or something that is given the open file."""
 
+PAID = "UPDATE certificate SET cpu_seconds = (SELECT total(cost) FROM outcome WHERE outcome.seq < certificate.seq)"
+"""All certificates say what the runs before them cost: for a forger who deletes some."""
+
 _SOLVER = """#!/bin/sh
 # solver SHARE SEED INSTANCE: answers at once on SHARE percent of all seeds; else it crashes, or runs for ever.
 luck=$(( ($2 / 7) % 100 ))

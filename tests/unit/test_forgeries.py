@@ -12,8 +12,9 @@ from typer.testing import CliRunner, Result
 
 from captime.cli import app
 from captime.errors import LedgerDamaged
+from captime.ledger.schema import TABLES
 from captime.skeptic import Trust, audit
-from forgery import KINDS, Change, forge, notes_changed, real_ledger, scenario_changed
+from forgery import KINDS, PAID, Change, forge, notes_changed, real_ledger, scenario_changed
 
 HOUR = 3_600_000_000_000
 _ANSWERED = "verdict = 'answered'"
@@ -51,7 +52,8 @@ def without_the_last(connection: sqlite3.Connection) -> None:
     last = connection.execute("SELECT max(config) FROM config").fetchone()[0]
     for table in (*_RUNS, "config"):
         connection.execute(f"DELETE FROM {table} WHERE config = {last}")
-    connection.execute(f"UPDATE certificate SET n_configs = {last}, cpu_seconds = 0")
+    connection.execute(f"UPDATE certificate SET n_configs = {last}")
+    connection.execute(PAID)
     notes_changed("facts", lambda facts: facts.get("ranking", []) and facts["ranking"].remove(last))(connection)  # type: ignore[operator] # a function
 
 
@@ -120,7 +122,7 @@ EVERYWHERE: dict[str, tuple[Change, str]] = {
     ),
     "an owner more": ("UPDATE owner SET epoch = 2", "is owner 2, but number 1 comes next"),
     "another owner's runs": ("UPDATE start SET epoch = 7", "written by owner 7, but owner 1"),
-    "cheaper than it was": ("UPDATE certificate SET cpu_seconds = 1000.0", "is a certificate after 1000.0 s"),
+    "dearer than it was": ("UPDATE certificate SET cpu_seconds = 1000.0", "is a certificate after 1000.0 s"),
     "a scenario without its SHA-256": (
         "UPDATE campaign SET scenario = replace(scenario, 'uniform(0.05)', 'uniform(0.06)')",
         "another scenario than its SHA-256",
@@ -263,3 +265,57 @@ def test_a_draw_of_a_space_has_the_name_of_its_number(tmp_path: Path) -> None:
     forge(ledger, "UPDATE config SET name = x'62657374' WHERE config = 3")
     with pytest.raises(LedgerDamaged, match=r"as 'best' with .* but the scenario says 'random-3'"):
         audit(ledger)
+
+
+def test_a_certificate_that_costs_less_than_its_runs_is_refused(tmp_path: Path) -> None:
+    """In order of arrival every outcome on record had been told."""
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, "UPDATE certificate SET cpu_seconds = 0.0")
+    with pytest.raises(LedgerDamaged, match=r"is a certificate after 0\.0 s, but the runs that count cost"):
+        audit(ledger)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [("captime + 1", "but its captime is"), ("captime * 0.99", "was seen unfinished after")]
+)
+def test_invented_looks_are_refused(seconds: str, words: str, tmp_path: Path) -> None:
+    """A run that was seen unfinished late is worth little: not later than its captime, nor than its own end."""
+
+    def looked(connection: sqlite3.Connection) -> None:
+        row = connection.execute(
+            f"SELECT start.seq FROM start JOIN outcome USING (config, position, attempt) WHERE {_ANSWERED} LIMIT 1"
+        ).fetchone()[0]
+        for table in TABLES:
+            connection.execute(f"UPDATE {table.name} SET seq = seq + 1000000 WHERE seq > {row}")
+        connection.execute(
+            f"INSERT INTO look SELECT seq + 1, config, position, attempt, {seconds}, seq, zeroblob(32) FROM start "
+            f"WHERE seq = {row}"
+        )
+
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, looked)
+    with pytest.raises(LedgerDamaged, match=words):
+        audit(ledger)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda told: told.update(configurations={"list": 7}),
+        lambda told: told.update(configurations={}),
+        lambda told: told["instances"].update(list=[7]),
+        lambda told: told.update(seed="five"),
+        lambda told: told.pop("seed"),
+        lambda told: told.update(clock="sundial"),
+        lambda told: told.update(delta=None),
+        lambda told: told.update(listed={"by": "name"}, options=[1]),
+        lambda told: told["instances"].update(answers={"00.txt": "no hexadecimal digits"}),
+    ],
+)
+def test_a_scenario_that_is_none_is_refused_in_a_sentence(edit: Any, tmp_path: Path) -> None:
+    """Whatever a forger writes there, there is no traceback and nothing is confirmed."""
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, scenario_changed(edit))
+    found = verified(ledger)
+    assert found.exit_code in (3, 5), found.output
+    assert json.loads(found.stdout)["verdict"] in ("refuted", "not-verifiable")

@@ -12,7 +12,7 @@ from captime.errors import LedgerDamaged
 from captime.skeptic.books import Story
 from captime.skeptic.fixed import Cells, _hoeffding
 from captime.utilities import parse_utility
-from forgery import forge
+from forgery import PAID, forge
 from written_ledgers import audited, runtimes, written
 
 _LAST = "(SELECT max(seq) FROM certificate)"
@@ -73,7 +73,7 @@ def test_interval_captimes_and_prefixes_are_checked_too(tmp_path: Path) -> None:
     path = tmp_path / "stepped.ledger"
     _recorded(path, "up")
     deleted = (f"DELETE FROM {table} WHERE position = 6 AND config = 2" for table in ("outcome", "look", "start"))
-    forge(path, *deleted, "UPDATE certificate SET cpu_seconds = 0")
+    forge(path, *deleted, PAID)
     with pytest.raises(LedgerDamaged, match="stepped over"):
         audited(path)
 

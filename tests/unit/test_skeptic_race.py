@@ -12,7 +12,7 @@ from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, LedgerReader
 from captime.skeptic import Trust
-from forgery import forge
+from forgery import PAID, forge
 from written_ledgers import audited, runtimes, written
 
 
@@ -129,7 +129,7 @@ FORGED = {
             f"DELETE FROM outcome WHERE {_MIDDLE}",
             f"DELETE FROM look WHERE {_MIDDLE}",
             f"DELETE FROM start WHERE {_MIDDLE}",
-            "UPDATE certificate SET cpu_seconds = 0",
+            PAID,
         ),
         "stepped over",
     ),
@@ -193,7 +193,7 @@ def test_a_prior_written_down_too_late_is_found(ledger: Path) -> None:
     """Fixed before the first run that it governs, or not at all."""
     late = "UPDATE note SET seq = (SELECT max(seq) FROM outcome) + 1000000 WHERE kind = 'facts'"
     last = f"UPDATE certificate SET seq = seq + 2000000 WHERE seq = {_LAST}"
-    forge(ledger, late, last)
+    forge(ledger, late, last, PAID)
     with pytest.raises(LedgerDamaged, match="before row"):
         audited(ledger, Trust.DATES)
 

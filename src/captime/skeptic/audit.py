@@ -67,6 +67,12 @@ def audit(path: str | PathLike[str], trust: Collection[Trust] = ()) -> Audit:
         except LedgerDamaged as error:
             told = str(error)
             raise LedgerDamaged(told if told.startswith(str(reader.path)) else f"{reader.path}: {told}") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # The JSON of a forger can hold anything in any place.
+            raise LedgerDamaged(
+                f"{reader.path}: what stands there is not what captime writes ({type(error).__name__}: {error}); it "
+                "cannot be confirmed"
+            ) from error
 
 
 def _rows_alone(reader: LedgerReader, rules: object, end: str) -> Audit:

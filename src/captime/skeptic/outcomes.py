@@ -116,6 +116,8 @@ class OutcomeRules:
             return f"used {told['cpu_ns']} ns of CPU time in no time"
         if verdict in _OURS:
             return ""
+        if spent < context.seen * (1.0 - _ROUNDED) and not self._converted:
+            return f"used {spent!r} s of the {self._clock} clock, but was seen unfinished after {context.seen!r} s"
         if verdict == "capped":
             return self._capped(told, context.captime, spent)
         if told["runtime"] >= context.captime:

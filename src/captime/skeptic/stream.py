@@ -40,6 +40,7 @@ class Stream:
     listed: object = None
     recomputed: bool = True
     _order: list[tuple[str, str]] = field(default_factory=list)
+    _entries: list[tuple[str, str]] = field(default_factory=list)
     _seeds: dict[int, list[int]] = field(default_factory=dict)
     _drawn: dict[int, list[int]] = field(default_factory=dict)
 
@@ -48,9 +49,9 @@ class Stream:
             raise LedgerDamaged(
                 f"the instances are drawn with seed {self.section.get('seed')}, but the scenario's seed is {self.seed}"
             )
+        entries = self._entries = _entries(self.section.get("list"))
         if self.sampling in _ENDLESS:
             return
-        entries = _entries(self.section.get("list"))
         length = len(entries) if self.length is None else self.length
         if length > len(entries):
             raise LedgerDamaged(f"the stream has {length} positions, but the scenario lists {len(entries)} instances")
@@ -113,8 +114,7 @@ class Stream:
         if self.sampling == "generator":
             return str(int(self.section.get("first", 0)) + position), ""
         if self.sampling == "replace":
-            entries = _entries(self.section.get("list"))
-            return entries[self._replaced(position, entries)]
+            return self._entries[self._replaced(position, self._entries)]
         if position >= len(self._order):
             raise LedgerDamaged(f"row {row} runs on position {position}, but the stream has {len(self._order)}")
         return self._order[position]
