@@ -17,7 +17,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.rows import Observed
 from captime.runs import Halt, RunOutcome, Status
 from captime.supervision import handle as handles
-from captime.supervision.messages import Call
+from captime.supervision.messages import Call, Report
 from captime.supervision.processes import Process, look_at, tagged
 from captime.supervision.sweep import sweep
 from captime.supervision.tree import ISOLATIONS
@@ -248,3 +248,22 @@ def test_the_wall_clock_of_a_campaign_holds_although_its_supervisors_are_stopped
     done = campaign(tmp_path, "kill -STOP $PPID; sleep 600", 'wall = "1s"')
     assert "Traceback" not in done.stderr
     assert done.returncode in {0, 7}, done.stderr
+
+
+def test_on_a_worker_of_a_cluster_it_is_the_same() -> None:
+    """The station there replaces the supervisor, and says the second time that everything has to stop."""
+    stations = pytest.importorskip("captime.executors.dask_station", reason="Dask is not installed")
+    station = stations.Station(f"test-station-{os.getpid()}", 1, isolation=None, scratch=None)
+    try:
+        halts = []
+        for lease in (1, 2):
+            stopping = target("misbehave", "stop-parent", number=lease, tag=f"test-station-{os.getpid()}/{lease}")
+            order: dict[str, object] = {"lease": lease, "launch": stopping.to_json(), "files": [], "instance": None}
+            word, text, _ = station.run(order, lambda: True, lambda *_: None)
+            report = Report.from_json(text)
+            assert (word, report.ended) == ("report", "lost")
+            halts.append(report.halt)
+        assert halts == [None, Halt.SUPERVISOR_HELD]
+        assert tagged(f"test-station-{os.getpid()}/") == []
+    finally:
+        station.close()
