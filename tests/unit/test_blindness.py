@@ -75,6 +75,7 @@ def test_the_race_begins_behind_the_scout(workers: int) -> None:
     race = raced(workers)
     assert race._scouted > race._warm.positions, "the scout should have gone further than the warm start"
     assert race._start == race._pilot_end.max() >= race._scouted
+    assert not race.lower.any(), "what the scout's share showed is not what later lower bounds are paid for"
 
 
 @pytest.mark.parametrize("workers", [1, 4])

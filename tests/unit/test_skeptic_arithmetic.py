@@ -1,14 +1,21 @@
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from captime.arrays import FloatArray
 from captime.bounds.betting import sine_nodes
 from captime.bounds.mixture import mixture_lower
+from captime.errors import LedgerDamaged
+from captime.skeptic.books import Story
 from captime.skeptic.directed import Bets, above, below, rounded_down, rounded_up
+from captime.skeptic.lottery import Lottery
+from captime.skeptic.pilot import Pilot
+from captime.utilities import parse_utility
 
 BETS = Bets.documented(6)
 scores = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40).map(np.array)
@@ -90,3 +97,39 @@ def test_fractions_become_doubles_on_the_safe_side(value: Fraction) -> None:
     assert Fraction(down) <= value <= Fraction(up)
     assert up in (down, math.nextafter(down, math.inf))
     assert below(np.array([1.0]))[0] < 1.0 < above(np.array([1.0]))[0]
+
+
+def test_the_wealth_of_a_mixture_is_the_mean_over_its_bets() -> None:
+    """Two bets that have won half are worth 1.5 together, not 3."""
+    bets = Bets(np.array([0.5, 0.5]))
+    factors = np.array([[1.5, 1.5]])
+    assert bets.ever_worth(factors, Fraction(14, 10))
+    assert not bets.ever_worth(factors, Fraction(16, 10))
+
+
+def test_nothing_is_shown_to_be_worth_less_than_it_scored() -> None:
+    """Scores of 0.6 show, in the end, that their mean is at most a little more, and never that it is less."""
+    bets, scores = Bets.documented(24), np.full(4000, 0.6)
+    assert bets.shows_at_most(scores, 0.65, Fraction(10))
+    assert not bets.shows_at_most(scores, 0.59, Fraction(10))
+
+
+def test_the_weights_of_all_ranks_sum_to_at_most_one() -> None:
+    """The check pays for leaders as the documents say, whoever leads."""
+    pilot = Pilot(16, {config: config for config in range(50)}, 50)
+    assert sum(pilot.weight(config) for config in range(50)) <= 1
+    assert pilot.weight(0) == Fraction(1, 2)
+
+
+def test_no_run_may_have_a_little_more_time_than_was_drawn() -> None:
+    """A captime half as long again is found on any position."""
+    lottery = Lottery(parse_utility("uniform(10)"), 3, 1.25)
+    position = np.arange(5)
+    drawn = lottery._drawn(position)
+    none = np.zeros(5, dtype=np.bool_)
+    told = Story(position, position, drawn, np.zeros(5), np.full(5, np.nan), none, none, none)
+    lottery.check_captimes(0, told)
+    longer = drawn.copy()
+    longer[3] *= 1.5
+    with pytest.raises(LedgerDamaged, match="position 3"):
+        lottery.check_captimes(0, replace(told, captime=longer))
