@@ -28,7 +28,7 @@ def open_limited(path: str | PathLike[str], largest: int) -> BinaryIO:
         path: The file.
         largest: How many bytes it may have.
     """
-    # Without O_NONBLOCK, opening a pipe waits for somebody who writes to it.
+    # Without O_NONBLOCK, opening a pipe waits for a writer.
     stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY), "rb")
     try:
         _check(os.fstat(stream.fileno()), path, largest)

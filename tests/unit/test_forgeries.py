@@ -95,7 +95,7 @@ EVERYWHERE: dict[str, tuple[Change, str]] = {
         "nothing that was asked of one is missing",
     ),
     "no verdicts": ("UPDATE outcome SET verdict = NULL", "has no verdict"),
-    "a verdict of his own": ("UPDATE outcome SET verdict = 'splendid'", "which nobody knows"),
+    "a verdict of his own": ("UPDATE outcome SET verdict = 'splendid'", "which is unknown"),
     "nothing measured": ("UPDATE outcome SET cpu_ns = NULL", "but nothing was measured"),
     "costs are 0": ("UPDATE outcome SET cost = 0.0", "cost 0.0 s, but the cpu clock says"),
     "costs and CPU times are 0": (

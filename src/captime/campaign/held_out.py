@@ -90,7 +90,7 @@ class _AsGiven(Place):
 
 
 def met_before(samples: Iterable[SampleRow], campaign: Scenario, tested: FiniteStream) -> list[str]:
-    """Names of the instances on which the campaign has run somebody.
+    """Return the names of the instances on which the campaign has made runs.
 
     A file is known by its content, whatever it is called. Generated instances have no digest on record: the files that
     were kept are read for it. Of those that are gone nothing is left but the name that the generator's number gave

@@ -52,7 +52,7 @@ class ClockWatch:
 
     Args:
         time_of_day: Nanoseconds since 1970.
-        steady: Nanoseconds on a clock that nobody can set, and that goes on while the machine sleeps.
+        steady: Nanoseconds on a clock that cannot be set and that continues while the machine sleeps.
     """
 
     def __init__(self, time_of_day: Callable[[], int] = time.time_ns, steady: Callable[[], int] = steady_ns) -> None:

@@ -42,7 +42,7 @@ def dashboard_command(
         typer.echo(address)
         typer.echo("captime: Ctrl-C ends the dashboard, not the campaign", err=True)
         if open_browser:
-            # Whoever is on this machine sees a browser's arguments in the list of processes.
+            # Every user of this machine sees a browser's arguments in the list of processes.
             webbrowser.open(good_once)
 
     serve(ledger, Address(host, port, certificate, key, public), announce)

@@ -147,7 +147,7 @@ def _connected(wishes: ClusterWishes, interrupted: Callable[[], bool]) -> Any:
         if given_up.is_set() and not isinstance(found[0], Exception):
             found[0].close()
 
-    # In a thread of its own, so that a signal need not wait until nobody has answered for long enough.
+    # In a thread of its own, so that a signal need not wait for the time limit of the connection.
     thread = threading.Thread(target=connect, name="captime-connecting", daemon=True)
     thread.start()
     while thread.is_alive() and not interrupted():

@@ -192,7 +192,7 @@ class LocalSlots:
         hand_down_controllers(own)
         hand_down_controllers(folder)
         self._group = folder
-        # Where to find it, for whoever clears away after us.
+        # Where to find it, for the process that clears away after this one.
         self._note_group(folder)
         return ""
 

@@ -24,7 +24,7 @@ PATIENCE = 600.0
 """Seconds for which a campaign waits for a machine that is unfit."""
 # A run that is lost so often because its machine became unfit, each time after it was fit again, is the reason itself.
 _MOST_INCIDENTS = 4
-# So many times in a row without any run that ended well, whoever they were.
+# Incidents in a row without any run that ended well, of any configuration.
 _MOST_BARREN = 8
 # Between two looks at a machine that refuses runs; refusals further apart than the gap are two different stories.
 _LOOK_SECONDS = 1.0
@@ -103,7 +103,7 @@ class Waiting(Around):
         note: Writes an event down, as `note(kind, **facts)`.
         repeatable: Whether a run takes the same time when it is tried again.
         clock: Seconds on some clock.
-        sleep: Waits for so many seconds.
+        sleep: Waits for the given number of seconds.
 
     Attributes:
         gave_up: Why there is no use in going on; None as long as there is.
@@ -192,7 +192,7 @@ class Waiting(Around):
         self._back += [self._never_begun(request) for request in requests]
 
     def _is_news(self, outcome: RunOutcome) -> bool:
-        """Take note of an outcome; False if nobody else has to hear of it."""
+        """Take note of an outcome; False if it is not passed on."""
         begun_in = self._under_way.pop(outcome.request, self._incident)
         if outcome.shortage is not None and not self._stopping:
             if outcome.unbegun:

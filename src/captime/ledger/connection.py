@@ -245,7 +245,7 @@ def _header(path: Path) -> bytes:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> int:
-    """Refuse an SQLite file of somebody else's, or a ledger of a newer captime; return the version of its tables."""
+    """Refuse an SQLite file that is not a ledger, or a ledger of a newer captime; return the version of its tables."""
     with told_in_our_words(path, "reading what tables it has"):
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])

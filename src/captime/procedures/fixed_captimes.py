@@ -108,7 +108,7 @@ class FixedCaptimes(LeaderAndChallenger):
             self._mean[config] = mean_low
 
     def _statement(self, config: int, challenger: int | None, epsilon: float) -> Certificate:
-        """As ever, with an upper end that holds whoever leads: nobody is worth more than the best is shown to be.
+        """Return the statement, with an upper end that holds for any leader: none is worth more than the best.
 
         delta pays for the upper bound of the best configuration, which need not be the leader. But the leader is worth
         at most what the best is, and that is at most the largest of all upper bounds.

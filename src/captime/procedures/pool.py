@@ -167,7 +167,7 @@ class Pool(PoolCertificates):
 
     def _in_pilot(self) -> list[int]:
         """Newcomers whose pilot scores are not all known."""
-        # Whoever has left the pilot never comes back to it. A stream that ends within the pilot ends the pilot too.
+        # What has left the pilot never comes back to it. A stream that ends within the pilot ends the pilot too.
         end = min(self._pilot, self._available)
         self._pilots = [config for config in self._pilots if self._board.known(config) < end]
         return [config for config in self._pilots if not self._too_late(config)]

@@ -42,7 +42,7 @@ class Scout:
         n_configs: How many configurations there are.
         goal: The lower bound wanted, 1 - epsilon.
         log_inverse: ln(1 / failure probability) of that bound.
-        first_runs: How many positions everybody runs in the first round of the warm start.
+        first_runs: How many positions every configuration runs in the first round of the warm start.
         board: Where bounds are computed.
 
     Attributes:
@@ -56,7 +56,7 @@ class Scout:
     def __init__(self, n_configs: int, goal: float, log_inverse: float, first_runs: int, board: Scoreboard) -> None:
         self._members: IntArray = _spread(n_configs, _MEMBERS)
         # More members are called to the first trial's positions for what happened there. That is blind only if the warm
-        # start sends everybody to all of these positions, whatever happens.
+        # start sends every configuration to all of these positions, whatever happens.
         more = min(n_configs // _ONE_IN, _MOST_MEMBERS) if first_runs >= _TRIALS[0] else 0
         self._more = np.setdiff1d(_spread(n_configs, more), self._members) if more > _MEMBERS else self._members[:0]
         self._goal = goal

@@ -93,7 +93,7 @@ def judge(
     reported = None if told is None else told.seconds
     ours = rules.time == "measured"
     counted = measured if ours or reported is None else reported
-    # What is known of a run that did not end by itself: by our clock so many seconds; by its own clock nothing.
+    # What is known of a run that did not end by itself: the seconds on our clock; on its own clock nothing.
     seen = measured if ours else 0.0
     found = _ours(request, report, measured, seen, repeatable=repeatable)
     # [P2, T18] The only comparison of a runtime with a captime on this side: at the captime is too late.

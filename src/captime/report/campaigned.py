@@ -103,7 +103,7 @@ def warnings_of(result: CampaignResult) -> list[str]:
 _NEARLY_NONE = 0.05
 # Fewer runs say too little for any of these warnings.
 _ENOUGH = 20
-# So many runs that slept most of the time, and the program is one that waits.
+# From this number of runs that slept most of the time on, the program counts as one that waits.
 _WAITS = 0.2
 
 
@@ -117,7 +117,7 @@ class Showing:
         idle: Those that slept most of their time.
         guarded: Those that the wall-clock guard stopped.
         clock: `cpu` or `wall`.
-        means: What each configuration seems to be worth; not a number where nobody knows.
+        means: What each configuration seems to be worth; not a number where that is unknown.
     """
 
     counted: int

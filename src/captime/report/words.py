@@ -13,7 +13,7 @@ def printable(name: str) -> str:
 
 
 LONGEST_MESSAGE = 4000
-"""So many characters of a message are shown; what follows is counted."""
+"""How many characters of a message are shown; the number of further ones is stated."""
 
 
 def message(text: str) -> str:

@@ -156,7 +156,7 @@ def _checked(books: Books, question: Question, certified: Certified) -> _Found:
         return _Found(fixed.account, fixed.why)
     if question.procedure == "survey":
         return _Found([_check_survey(books, question, certified.certificate)])
-    return _Found(why=f"nobody has written a check of procedure {question.procedure} yet")
+    return _Found(why=f"there is no check of procedure {question.procedure} yet")
 
 
 def _check_survey(books: Books, question: Question, held: Certificate) -> str:

@@ -187,7 +187,7 @@ class Books:
             case "capped" | "lost" | "abandoned":
                 run.seen = max(runtime, run.seen)
             case _:
-                _doubt(sequence, f"has the status {status!r}, which nobody knows")
+                _doubt(sequence, f"has the status {status!r}, which is unknown")
 
     def _seen(self, sequence: int, config: int, position: int, attempt: int, seconds: float) -> None:
         run = self.runs[config].get(position) if config < self.n_configs else None

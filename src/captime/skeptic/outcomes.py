@@ -96,7 +96,7 @@ class OutcomeRules:
     def _doubt(self, told: Mapping[str, Any], context: Context) -> str:
         status, verdict = told["status"], told["verdict"]
         if verdict not in STATUSES:
-            return f"has the verdict {verdict!r}, which nobody knows" if verdict else "has no verdict"
+            return f"has the verdict {verdict!r}, which is unknown" if verdict else "has no verdict"
         allowed = STATUSES[verdict]
         exceptional = self._own_time if verdict == "capped" else not self._target.get("repeatable", True)
         if status not in allowed or (status != allowed[0] and not exceptional):

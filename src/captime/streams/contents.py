@@ -36,8 +36,8 @@ def digest_of_value(value: object) -> str:
 def fingerprint_of(path: str | os.PathLike[str], digest: str = "") -> Fingerprint:
     """Return what a replaced or edited file changes, links followed.
 
-    The time of change of content can be set back by whoever changes it; that of status cannot. The latter also moves
-    when nothing but a mode or a link was changed: then the digest tells.
+    The time of change of content can be set back by a program that changes it; that of status cannot. The latter
+    also moves when nothing but a mode or a link was changed: then the digest tells.
 
     Args:
         path: The file.

@@ -36,7 +36,7 @@ def sweep(ledger_id: str) -> int:
     own = own_group()
     groups = set() if own is None else set(own.glob(f"{GROUP_PREFIX}{ledger_id}-*"))
     folders = [each for each in _folders() if each.name.startswith(f"{FOLDER_PREFIX}{ledger_id}-")]
-    # Whoever is gone may have lived in another control group than ours, on another terminal for instance.
+    # A process that is gone may have lived in another control group than ours, on another terminal for instance.
     noted = [Path(os.fsdecode(read_file(f"{folder}/{GROUP_NOTE}"))) for folder in folders]
     groups |= {group for group in noted if group.name.startswith(f"{GROUP_PREFIX}{ledger_id}-")}
     for group in groups:
@@ -60,7 +60,8 @@ def own_tag(word: str) -> str:
 def sweep_abandoned() -> int:
     """Kill and remove what is left of runs without a ledger whose process was killed; how many processes that were.
 
-    To be called before anything new is launched. Runs of a ledger are left to `sweep`, by whoever holds that ledger.
+    To be called before anything new is launched. Runs of a ledger are left to `sweep`, by the process
+    that holds that ledger.
     """
     tags = {found.group() for name in _names_in_use() for found in [_OWN_TAG.search(name)] if found}
     return sum(sweep(tag) for tag in tags if _is_abandoned(tag))

@@ -24,8 +24,8 @@ def spending_view(story: Story) -> View | None:
     share = float(paid.seconds[story.leader]) / whole
     caption = (
         f"{cpu_time(whole, story.clock)} in {int(paid.attempts.sum()):,} executions, {share:.0%} of it on the "
-        "recommended configuration. Larger marks: more runs. Time well spent is on the right: whoever is clearly worse "
-        "should be cheap to rule out."
+        "recommended configuration. Larger marks: more runs. Time well spent is on the right: a configuration "
+        "that is clearly worse should be cheap to rule out."
     )
     rows = [
         (

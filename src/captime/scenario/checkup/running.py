@@ -93,10 +93,12 @@ def compare_worth(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding
         found += f". The slowest answer, of {name!r}, took {duration_text(times[worst])}: {worths[worst]:.2f}"
     facts = {"seconds": times[best], "worth": worths[best], "slowest": times[worst], "least": worths[worst]}
     if worths[best] < LITTLE:
-        advice = "choose a utility that falls later, or nearly every answer is worth nothing and nobody differs"
+        advice = "choose a utility that falls later, or all configurations are worth nearly nothing"
         return [Finding("worth", "warning", found, advice, facts)]
     if worths[worst] > ALL_WELL:
-        advice = "choose a utility that falls sooner if speed matters, or use harder instances: nobody differs much"
+        advice = (
+            "choose a utility that falls sooner if speed matters, or use harder instances: configurations hardly differ"
+        )
         return [Finding("worth", "warning", found, advice, facts)]
     return [Finding("worth", "well", found, facts=facts)]
 
