@@ -3,14 +3,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.skeptic.books import Story
-from captime.skeptic.fixed import Cells, _hoeffding
+from captime.skeptic.fixed import Cells, FixedCheck, _hoeffding
 from captime.utilities import parse_utility
 from forgery import PAID, forge
 from written_ledgers import audited, runtimes, written
@@ -76,6 +77,23 @@ def test_interval_captimes_and_prefixes_are_checked_too(tmp_path: Path) -> None:
     forge(path, *deleted, PAID)
     with pytest.raises(LedgerDamaged, match="stepped over"):
         audited(path)
+
+
+def test_an_upper_end_that_delta_does_not_cover_is_not_confirmed() -> None:
+    """Early ledgers of fixed-captimes show the leader's own bound: that is said; a smaller end is a contradiction."""
+    question: Any = SimpleNamespace(procedure="fixed-captimes")
+    lower, upper = np.array([0.5, 0.3]), np.array([0.6, 0.68])
+    said = Certificate(0, 0.2, 0.1, 2, utility_low=0.45, utility_high=0.68)
+    covered, own, smaller = (
+        FixedCheck(cast("Any", None), question, replace(said, utility_high=end)) for end in (0.68, 0.62, 0.55)
+    )
+    covered._compare(lower, upper)
+    assert covered.account
+    assert not covered.why
+    own._compare(lower, upper)
+    assert "which delta does not cover" in own.why
+    with pytest.raises(LedgerDamaged, match="is worth between"):
+        smaller._compare(lower, upper)
 
 
 @pytest.mark.parametrize(

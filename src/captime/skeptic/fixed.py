@@ -136,13 +136,21 @@ class FixedCheck(Check):
                 f"the certificate says that no configuration is better than number {held.config} by more than "
                 f"{held.epsilon!r}, but the rows show {gap!r}"
             )
+        low, own = float(lower[held.config]), float(upper[held.config])
         # Where delta pays for the upper bound of the best only, no smaller end than the largest of all is shown.
-        shown = float(upper.max() if self.question.procedure == "fixed-captimes" else upper[held.config])
-        if held.utility_low > lower[held.config] + SLACK or held.utility_high < shown - SLACK:
+        shown = float(upper.max()) if self.question.procedure == "fixed-captimes" else own
+        if held.utility_low > low + SLACK or held.utility_high < own - SLACK:
             raise LedgerDamaged(
                 f"the certificate says that number {held.config} is worth between {held.utility_low!r} and "
-                f"{held.utility_high!r}; the rows show {lower[held.config]!r} to {shown!r}"
+                f"{held.utility_high!r}; the rows show {low!r} to {shown!r}"
             )
+        if held.utility_high < shown - SLACK:
+            self.why = (
+                f"the upper end {held.utility_high:.6g} beside the certificate is the recommended configuration's own "
+                f"bound, which delta does not cover: {shown:.6g} is covered. Early ledgers of fixed-captimes show it. "
+                f"Epsilon {held.epsilon:.6g} and the lower end {held.utility_low:.6g} follow from the rows"
+            )
+            return
         self.account.append(
             f"number {held.config} is within {held.epsilon:.6g} of everyone, and worth between {held.utility_low:.6g} "
             f"and {held.utility_high:.6g} (up to {SLACK:g} of rounding)"
