@@ -465,7 +465,7 @@ MUTANTS = (
         "procedures/duels.py",
         "worst = board.high(challenger, first, last)",
         "worst = board.low(challenger, first, last)",
-        ("unit/test_race.py::test_duels_know_nothing_of_the_warm_start_and_take_the_worst_of_both",),
+        ("unit/test_claims_as_proven.py::test_a_duel_counts_what_a_challenger_may_still_be_worth",),
     ),
     Mutant(
         "weights of ranks sum to more than one",

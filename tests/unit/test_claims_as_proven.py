@@ -14,9 +14,11 @@ from captime.certificate import Certificate
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
 from captime.procedures import Problem
+from captime.procedures.duels import Duels
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.race import Race
 from captime.procedures.race_terms import COARSEST_STEP, difference_grid, difference_step, margins
+from captime.procedures.scoreboard import Scoreboard
 from captime.report.campaigned import assumptions
 from captime.report.story import Progress, Story
 from captime.sources.replay import Replay
@@ -70,6 +72,20 @@ def test_a_ledger_keeps_the_step_it_was_begun_with(tmp_path: Path) -> None:
         run_campaign(question, path, make_executor=virtual_slots(small_table(), 2), interrupted=lambda: True)
     with LedgerReader(path) as reader:
         assert reader.scenario["difference_step"] == 1.0 / 1024.0
+
+
+def test_a_duel_counts_what_a_challenger_may_still_be_worth() -> None:
+    """Scores from 0 to 1 are not scores of 0: nothing is shown against whoever may have scored more than the leader."""
+    shown = []
+    for high in (0.0, 1.0):
+        board = Scoreboard(2, 0.8)
+        board.add(0, np.full(300, 0.9), np.full(300, 0.9), race=True)
+        board.add(1, np.zeros(300), np.full(300, high), race=True)
+        duels = Duels(2, margins(0.05))
+        duels.restart(board, 0)
+        shown.append(float(duels.margins(board, 0, np.array([1]), 3.0)[0]))
+    assert shown[0] <= 0.05
+    assert shown[1] > 0.1
 
 
 # ---------------------------------------------------------------------- the end shown

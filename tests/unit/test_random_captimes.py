@@ -384,5 +384,7 @@ def test_a_schedule_refuses_to_change_what_was_decided_earlier() -> None:
     schedule.change_from(10, 2.0)
     with pytest.raises(ScenarioError, match="position 9 has its value already; the last change was at 10"):
         schedule.change_from(9, 3.0)
+    with pytest.raises(ScenarioError, match="position 10 has its value already"):
+        schedule.change_from(10, 3.0)
     assert schedule.at(np.array([0, 9, 10, 11])).tolist() == [1.0, 1.0, 2.0, 2.0]
     assert schedule.last_change == 10
