@@ -319,3 +319,143 @@ def test_a_scenario_that_is_none_is_refused_in_a_sentence(edit: Any, tmp_path: P
     found = verified(ledger)
     assert found.exit_code in (3, 5), found.output
     assert json.loads(found.stdout)["verdict"] in ("refuted", "not-verifiable")
+
+
+OUT_OF_RANGE: dict[str, Change] = {
+    "delta": scenario_changed(lambda told: told.update(delta=1.0)),
+    "boost": scenario_changed(lambda told: told["options"].update(boost=0.5)),
+    "boost below 0": scenario_changed(lambda told: told["options"].update(boost=-1)),
+    "pilot": scenario_changed(lambda told: told["options"].update(pilot=-5)),
+    "captime_first": scenario_changed(lambda told: told.update(captime_first="nan")),
+    "target.ceiling": scenario_changed(lambda told: told["target"].update(ceiling=-1.0)),
+    "window": scenario_changed(lambda told: told.update(window=-1)),
+}
+
+
+@pytest.mark.parametrize("term", OUT_OF_RANGE)
+def test_terms_under_which_no_bound_holds_are_refused(term: str, tmp_path: Path) -> None:
+    """`captime run` would not ask such a question; a negative boost or pilot was confirmed or was a traceback."""
+    ledger = real_ledger("pool", tmp_path)
+    forge(ledger, OUT_OF_RANGE[term], "UPDATE certificate SET delta = 1.0" if term == "delta" else "SELECT 1")
+    with pytest.raises(
+        LedgerDamaged, match=f"its scenario says {term.partition(' ')[0]} = .* which captime would not run"
+    ):
+        audit(ledger)
+
+
+@pytest.mark.parametrize("kind", ["race", "fixed-captimes"])
+def test_a_list_has_no_gamma(kind: str, tmp_path: Path) -> None:
+    """A share of a space that may be missed says nothing about a list, and would be read as a claim about more."""
+    ledger = real_ledger(kind, tmp_path)
+    forge(ledger, "UPDATE certificate SET gamma = 0.001")
+    with pytest.raises(LedgerDamaged, match=r"leaves out a share of 0\.001"):
+        audit(ledger)
+
+
+@pytest.mark.parametrize("change", ["mode = 'simultaneous'", """shares = '[["intervals",1.0]]'"""])
+def test_a_certificate_cannot_cover_more_than_its_procedure_does(change: str, tmp_path: Path) -> None:
+    """Fixed captimes pay for the upper bound of the best alone, not for all intervals at once."""
+    ledger = real_ledger("fixed-captimes", tmp_path)
+    forge(ledger, f"UPDATE certificate SET {change}")
+    with pytest.raises(LedgerDamaged, match="documented are selection"):
+        audit(ledger)
+
+
+def test_an_empty_section_says_as_little_as_none(tmp_path: Path) -> None:
+    """Otherwise a forger empties it, and nothing is compared with it any more."""
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, scenario_changed(lambda told: told["configurations"].update(list=[])), swapped)
+    with pytest.raises(LedgerDamaged, match="which the scenario does not list"):
+        audit(ledger)
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, scenario_changed(lambda told: told.update(target={})), "UPDATE outcome SET exit_code = 5")
+    found = audit(ledger)
+    assert (found.verdict, "does not say the target" in found.why) == ("not-verifiable", True)
+
+
+def other_order(connection: sqlite3.Connection) -> None:
+    """Another order of the stream, and nothing on record from which the right one would follow."""
+
+    def turned(told: dict[str, Any]) -> None:
+        told.pop("listed", None)
+        told["instances"]["list"].reverse()
+        told["instances"]["answers"] = {}
+
+    change = scenario_changed(turned)
+    assert callable(change)
+    change(connection)
+    listed = json.loads(connection.execute("SELECT scenario FROM campaign").fetchone()[0])["instances"]["list"]
+    for (place,) in connection.execute("SELECT position FROM sample").fetchall():
+        name, digest = listed[place]
+        connection.execute(
+            "UPDATE sample SET instance = ?, digest = ? WHERE position = ?", (name.encode(), digest, place)
+        )
+
+
+def test_an_order_that_does_not_follow_from_the_seed_is_taken_on_trust(tmp_path: Path) -> None:
+    """A ledger that does not say how instances were listed is confirmed only if a usual order gives its stream."""
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, scenario_changed(lambda told: told.pop("listed")))
+    assert audit(ledger).verdict == "confirmed"
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, other_order)
+    found = audit(ledger)
+    assert (found.verdict, "--trust listing" in found.why) == ("not-verifiable", True)
+    assert audit(ledger, (Trust.LISTING,)).verdict == "confirmed"
+
+
+def test_an_instance_cannot_stand_in_a_stream_twice(tmp_path: Path) -> None:
+    """One that everybody solves, listed again and again, would be no independent sample."""
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, scenario_changed(lambda told: told["instances"]["list"].__setitem__(7, told["instances"]["list"][3])))
+    with pytest.raises(LedgerDamaged, match="names an instance twice"):
+        audit(ledger)
+
+
+def second_chance(connection: sqlite3.Connection) -> None:
+    """A run that was cut is called lost, and made again with a better end."""
+    for table in TABLES:
+        connection.execute(f"UPDATE {table.name} SET seq = seq + 1000000")
+        connection.execute(f"UPDATE {table.name} SET seq = (seq - 1000000) * 10")
+    row, config, place = connection.execute(
+        "SELECT seq, config, position FROM outcome WHERE verdict = 'capped' ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+    connection.execute("UPDATE outcome SET status = 'lost', verdict = 'lost', runtime = 0.0 WHERE seq = ?", (row,))
+    connection.execute(
+        "INSERT INTO start SELECT ?, config, position, 1, captime, epoch, at_ns, 1, hash FROM start "
+        "WHERE config = ? AND position = ?",
+        (row + 1, config, place),
+    )
+
+
+def test_a_program_that_does_not_repeat_itself_has_no_second_chance(tmp_path: Path) -> None:
+    """Its luck would be drawn anew: bad runs, called lost, could be tried until they are good."""
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, scenario_changed(lambda told: told["target"].update(repeatable=False)), second_chance)
+    with pytest.raises(LedgerDamaged, match="attempt 1 of a program that does not repeat itself"):
+        audit(ledger)
+
+
+def test_a_scenario_without_a_model_has_no_proposals_of_one(tmp_path: Path) -> None:
+    """Without a model, draws have a larger share of delta."""
+    ledger = real_ledger("pool", tmp_path)
+    forge(
+        ledger,
+        scenario_changed(lambda told: told["space"].update(model=False)),
+        "UPDATE config SET origin = 'model', name = CAST('model-' || config AS BLOB) "
+        "WHERE config = (SELECT max(config) FROM config)",
+    )
+    with pytest.raises(LedgerDamaged, match="a proposal of a model, but the scenario has no model"):
+        audit(ledger)
+
+
+def test_clocks_that_were_set_are_told(tmp_path: Path) -> None:
+    """A forger who notes them himself loosens what is said about dates: the account says how often."""
+
+    def stepped(connection: sqlite3.Connection) -> None:
+        row = connection.execute("SELECT max(seq) FROM note").fetchone()[0]
+        connection.execute("INSERT INTO note SELECT ? + 1, 'clock-step', '{}', at_ns, hash FROM note LIMIT 1", (row,))
+
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, stepped)
+    assert "dates before and after 1 settings of a clock are not compared" in audit(ledger).account

@@ -76,11 +76,38 @@ def test_a_stream_that_grew_is_the_same_by_both_readings(names: list[str]) -> No
             read_again(engine, seed).grow({**facts, "length": 11}, 5)
 
 
+def test_groups_that_grew_are_the_same_by_both_readings() -> None:
+    """Variations of what was there are listed and not met; without groups on record, the order is taken as told."""
+    for seed in range(20):
+        listed: list[tuple[str, str]] = []
+        known: list[str] = []
+        mine: Stream | None = None
+        for added in (["b1", "a1", "b2", "a2", "c1"], ["e1", "d1", "a3", "d2"], ["c2"], ["g1", "f1", "e2"]):
+            listed += [(name, name[0]) for name in added]
+            engine = FiniteStream(
+                instances([name for name, _ in listed]), groups=[group for _, group in listed], seed=seed, known=known
+            )
+            told: Any = engine.describe()
+            new, groups = told["list"][len(known) :], told["groups"][len(known) :]
+            facts = {"list": new, "length": engine.length, "listed": engine.listed_as([name for name, _ in new])}
+            if mine is None:
+                mine = begun = read_again(engine, seed)
+            else:
+                mine.grow({**facts, "groups": groups}, 5)
+                assert mine.recomputed
+            check_all(mine, engine, engine.length or 0)
+            known = [name for name, _ in told["list"]]
+        begun.grow({"list": [["z", ""]], "length": (engine.length or 0) + 1}, 5)
+        assert not begun.recomputed
+
+
 def test_an_order_that_is_not_on_record_is_tried_by_name() -> None:
     """Ledgers of earlier releases: files found by a pattern stand in the order of their names; of others it is said."""
     by_name = FiniteStream(instances(sorted(NAMES)), "shuffle", 3)
     assert by_name.listed_as([entry[0] for entry in by_name.describe()["list"]]) == "by-name"  # type: ignore[attr-defined] # pairs
     assert read_again(by_name, 3, listed=False).recomputed
+    by_number = FiniteStream(instances([str(number) for number in range(30)]), "shuffle", 3)
+    assert read_again(by_number, 3, listed=False).recomputed
     assert not read_again(FiniteStream(instances(), "shuffle", 3), 3, listed=False).recomputed
     with pytest.raises(LedgerDamaged, match="is no order of as many"):
         Stream(by_name.describe(), 3, 10, [0] * 10)

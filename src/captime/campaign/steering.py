@@ -98,7 +98,11 @@ def new_changes(
     length = question.stream.length
     if growth.instances and length is not None:
         listed = order_listed(question.stream, growth.instances)
-        beside = {} if listed is None else {"listed": listed}
+        beside: dict[str, object] = {} if listed is None else {"listed": listed}
+        groups = question.stream.describe().get("groups")
+        if isinstance(groups, list):
+            # The new ones stand last in the list.
+            beside["groups"] = groups[-len(growth.instances) :]
         notes.append(Noted(0, "instances", {"list": list(growth.instances), "length": length, **beside}))
     if growth.configurations:
         facts = {"list": list(growth.configurations), "earliest": memory.frontier}

@@ -23,7 +23,7 @@ def verify_command(
     *,
     trust: Annotated[
         list[Trust] | None,
-        typer.Option(help="What may be taken on trust: orders, dates, draws or scenario. May be given several times."),
+        typer.Option(help="What may be taken on trust: orders, dates, draws, listing or scenario; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

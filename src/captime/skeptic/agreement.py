@@ -30,6 +30,8 @@ class Trust(StrEnum):
     """Dates contradict each other, as they do where a clock was set while the campaign ran."""
     DRAWS = "draws"
     """Configurations were listed, and the certificate takes the list as random draws."""
+    LISTING = "listing"
+    """In which order instances were listed is not on record, so their order does not follow from the seed."""
     SCENARIO = "scenario"
     """The scenario does not say what the rows have to agree with."""
 
@@ -73,13 +75,14 @@ class Agreement:
     left_open: dict[Trust, str] = field(default_factory=dict)
     _rules: OutcomeRules = field(init=False)
     _stream: Stream | None = None
-    _listed: list[dict[str, Any]] = field(default_factory=list)
+    _listed: list[dict[str, Any]] | None = None
     _added: list[dict[str, Any]] = field(default_factory=list)
     _configs: list[dict[str, Any]] = field(default_factory=list)
     _instances: dict[int, str] = field(default_factory=dict)
     _attempts: dict[tuple[int, int, int], _Attempt] = field(default_factory=dict)
     _epoch: int = 0
     _clock: int = 0
+    _steps: int = 0
     _latest: int = 0
     _cost: float = 0.0
     _told_cost: float = 0.0
@@ -87,16 +90,18 @@ class Agreement:
 
     def __post_init__(self) -> None:
         sections = {name: self.scenario.get(name) for name in SECTIONS}
-        missing = [name for name, told in sections.items() if not isinstance(told, Mapping)]
+        # An empty section says as little as none.
+        missing = [name for name, told in sections.items() if not isinstance(told, Mapping) or not told]
         if missing:
             self.left_open[Trust.SCENARIO] = f"its scenario does not say the {' nor the '.join(missing)}"
         self._rules = OutcomeRules(self.scenario)
         configurations, instances = sections["configurations"], sections["instances"]
-        if isinstance(configurations, Mapping):
+        if isinstance(configurations, Mapping) and configurations:
             self._listed = [_written(entry) for entry in configurations["list"]]
-        if isinstance(instances, Mapping):
+        if isinstance(instances, Mapping) and instances:
             seed, length = int(self.scenario["seed"]), self.scenario.get("length")
             self._stream = Stream(instances, seed, length, self.scenario.get("listed"))
+            self._look_at_listing()
 
     def take(self, table: Table, row: Row) -> None:
         """Compare the next row; refuse it if it does not fit."""
@@ -133,7 +138,7 @@ class Agreement:
     def account(self) -> list[str]:
         """Tell what was found, one sentence each."""
         found = []
-        if self._listed:
+        if self._listed is not None:
             found.append(f"{len(self._configs):,} configurations are those of the scenario, by name and settings")
         if self._stream is not None:
             order = "" if self._stream.recomputed else "; in which order instances were listed is not on record"
@@ -143,6 +148,8 @@ class Agreement:
             )
         if self._rules.known:
             found.append(f"status, verdict, exit code, answer, seconds and dates of {self._compared:,} runs agree")
+        if self._steps:
+            found.append(f"dates before and after {self._steps:,} settings of a clock are not compared")
         return found
 
     # ------------------------------------------------------------------ what is run
@@ -152,7 +159,7 @@ class Agreement:
         if config.index != len(self._configs):
             _doubt(row, f"registers configuration {config.index}, but number {len(self._configs)} comes next")
         self._configs.append(told)
-        if not self._listed:
+        if self._listed is None:
             return
         on_space = self.scenario.get("space") is not None
         called = f"{config.origin}-{config.index}"
@@ -175,15 +182,23 @@ class Agreement:
 
     def _check_registered(self, row: int) -> None:
         """Before anything is run or claimed, all configurations that were listed are there."""
-        if len(self._configs) < len(self._listed):
-            missing = self._listed[len(self._configs)]["name"]
+        listed = self._listed or []
+        if len(self._configs) < len(listed):
+            missing = listed[len(self._configs)]["name"]
             _doubt(
                 row,
                 f"comes when {len(self._configs)} configurations are registered, but the scenario lists "
-                f"{len(self._listed)}: {missing!r} is missing",
+                f"{len(listed)}: {missing!r} is missing",
             )
         if self._added and self.scenario.get("order") == "arrival":
             _doubt(row, f"comes after {self._added[0]['name']!r} was added, which is not registered")
+
+    def _look_at_listing(self) -> None:
+        if self._stream is not None and not self._stream.recomputed:
+            self.left_open[Trust.LISTING] = (
+                "the order in which its instances were listed is not on record, so that of the stream does not follow "
+                "from the seed"
+            )
 
     def _met(self, row: int, sample: SampleRow) -> None:
         self._instances[sample.position] = sample.instance
@@ -195,11 +210,13 @@ class Agreement:
         order = self.scenario.get("order")
         if note.kind == "instances" and self._stream is not None:
             self._stream.grow(facts, row)
+            self._look_at_listing()
         elif note.kind == "configurations":
             self._added += [_written(entry) for entry in facts["list"]]
         elif note.kind in ("began", "resumed") and order is not None and facts.get("order", order) != order:
             _doubt(row, f"says that outcomes are told in order {facts['order']!r}, but the scenario says {order!r}")
         elif note.kind == CLOCK_STEP:
+            self._steps += 1
             self._clock_was_set()
 
     # ------------------------------------------------------------------ what became of it
@@ -208,6 +225,8 @@ class Agreement:
         self._check_registered(row)
         if told["epoch"] != self._epoch:
             _doubt(row, f"was written by owner {told['epoch']}, but owner {self._epoch} has the ledger")
+        if told["attempt"] > 0 and not self._rules.repeatable:
+            _doubt(row, f"is attempt {told['attempt']} of a program that does not repeat itself: a second chance")
         captime = math.inf if told["captime"] is None else float(told["captime"])
         self._attempts[_key(told)] = _Attempt(captime, self._clock, told["at_ns"])
 

@@ -57,6 +57,8 @@ def arrivals(books: Books, question: Question) -> list[Arrival]:
         elif question.space is not None and index < n_listed:
             kind = "listed"
         elif config.origin == "model":
+            if question.space is not None and not question.space.get("model", True):
+                raise LedgerDamaged(f"row {row} registers a proposal of a model, but the scenario has no model")
             kind = "proposal"
         counts[kind] += 1
         found.append(Arrival(kind, counts[kind], _frontier(books, since) if kind == "proposal" else 0))

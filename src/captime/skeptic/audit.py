@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Literal
 
 from captime.certificate import RULES, Certificate
-from captime.errors import LedgerDamaged
+from captime.errors import LedgerDamaged, UtilityError
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.encoding import certified_of
 from captime.ledger.schema import CERTIFICATE
@@ -67,7 +67,7 @@ def audit(path: str | PathLike[str], trust: Collection[Trust] = ()) -> Audit:
         except LedgerDamaged as error:
             told = str(error)
             raise LedgerDamaged(told if told.startswith(str(reader.path)) else f"{reader.path}: {told}") from error
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, UtilityError, ValueError) as error:
             # The JSON of a forger can hold anything in any place.
             raise LedgerDamaged(
                 f"{reader.path}: what stands there is not what captime writes ({type(error).__name__}: {error}); it "

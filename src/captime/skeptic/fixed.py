@@ -5,7 +5,7 @@ may be used, whether the engine looked at it or not; what it certified follows f
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,6 +26,12 @@ _ROUNDED = 1.0 + 1e-12
 SLACK = 1e-9
 _RUNGS = 60
 _BETS = Bets.documented(24)
+# What delta covers, and how it is shared out.
+_Covers = tuple[str, tuple[tuple[str, float], ...]]
+_COVERS_ALL: _Covers = ("simultaneous", (("intervals", 1.0),))
+_COVERS: Mapping[str, _Covers] = {
+    "fixed-captimes": ("selection", (("lower bounds", 0.5), ("upper bound of the best", 0.5)))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,13 @@ class FixedCheck(Check):
             raise LedgerDamaged(
                 f"the certificate is about {held.n_configs} configurations at delta {held.delta}; the ledger is about "
                 f"{n_configs} at {float(self.question.delta)}"
+            )
+        if held.gamma is not None:
+            raise LedgerDamaged(f"the certificate leaves out a share of {held.gamma}, but it is about a list")
+        if (held.mode, held.shares) != (documented := _COVERS.get(self.question.procedure, _COVERS_ALL)):
+            raise LedgerDamaged(
+                f"the certificate's mode is {held.mode}, and it shares delta as {dict(held.shares)}; documented are "
+                f"{documented[0]} and {dict(documented[1])}"
             )
         stories = [self.books.story(config) for config in range(n_configs)]
         for config, story in enumerate(stories):

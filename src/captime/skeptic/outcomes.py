@@ -77,6 +77,11 @@ class OutcomeRules:
         self._listed = frozenset(str(entry[0]) for entry in listed) if isinstance(listed, list) else None
 
     @property
+    def repeatable(self) -> bool:
+        """Whether a run that is tried again takes the same time."""
+        return bool(self._target.get("repeatable", True))
+
+    @property
     def known(self) -> bool:
         """Whether the scenario says what an answer is."""
         return bool(self._target)
@@ -98,7 +103,7 @@ class OutcomeRules:
         if verdict not in STATUSES:
             return f"has the verdict {verdict!r}, which is unknown" if verdict else "has no verdict"
         allowed = STATUSES[verdict]
-        exceptional = self._own_time if verdict == "capped" else not self._target.get("repeatable", True)
+        exceptional = self._own_time if verdict == "capped" else not self.repeatable
         if status not in allowed or (status != allowed[0] and not exceptional):
             return f"counts as {status}, but its verdict is {verdict!r}"
         return self._seconds(told, context) or self._ended(told, context)

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from captime.errors import UtilityError
+from captime.errors import LedgerDamaged, UtilityError
 from captime.utilities import Utility, parse_utility
+
+# The largest B of the random captimes.
+_MOST_BOOST = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
     text = str(scenario["utility"])
     if text.startswith("python"):
         return f"its utility is a Python function ({text}), and verifying a ledger executes no code of strangers"
+    _check_terms(scenario)
     try:
         utility = parse_utility(text)
     except UtilityError as error:
@@ -67,6 +71,27 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
         _length(scenario.get("configurations")),
         int(scenario["window"]) if scenario.get("order") == "fixed" else None,
     )
+
+
+def _check_terms(scenario: Mapping[str, Any]) -> None:
+    """Refuse terms under which the documented bounds do not hold: captime asks no such question."""
+    options, ceiling = scenario.get("options") or {}, _number(scenario, "target", "ceiling")
+    terms = (
+        ("delta", scenario["delta"], 0.0 < float(scenario["delta"]) < 1.0, "between 0 and 1"),
+        ("boost", options.get("boost", 1.0), 1.0 <= float(options.get("boost", 1.0)) <= _MOST_BOOST, "from 1 to 100"),
+        ("pilot", options.get("pilot", 1), float(options.get("pilot", 1)) >= 1.0, "at least 1"),
+        (
+            "captime_first",
+            scenario.get("captime_first", 1.0),
+            0.0 < float(scenario.get("captime_first", 1.0)) < math.inf,
+            "a time above 0",
+        ),
+        ("target.ceiling", ceiling, ceiling is None or 0.0 < ceiling < math.inf, "a time above 0"),
+        ("window", scenario.get("window"), (scenario.get("window") or 1) >= 1, "at least 1"),
+    )
+    for name, value, fits, wanted in terms:
+        if not fits:
+            raise LedgerDamaged(f"its scenario says {name} = {value!r}, which captime would not run: expected {wanted}")
 
 
 def _in_order(section: Any, names: Any) -> Mapping[str, Any] | None:

@@ -84,6 +84,8 @@ class RaceCheck(Check):
             )
         if Fraction(held.delta) != self.question.delta:
             raise LedgerDamaged(f"the certificate's delta is {held.delta}, but {float(self.question.delta)} was asked")
+        if held.gamma is not None:
+            raise LedgerDamaged(f"the certificate leaves out a share of {held.gamma}, but a race is about a list")
         if held.mode != self._mode:
             raise LedgerDamaged(f"the certificate's mode is {held.mode}, but {self._mode} was asked for")
         if self._mode != "selection" and self.books.n_first < self.books.n_configs:

@@ -5,6 +5,7 @@ the scenario in the order of the stream. For a shuffled one that order follows f
 the instances were listed, which is on record too (by name for files that a pattern found).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +42,7 @@ class Stream:
     recomputed: bool = True
     _order: list[tuple[str, str]] = field(default_factory=list)
     _entries: list[tuple[str, str]] = field(default_factory=list)
+    _groups: list[str] = field(default_factory=list)
     _seeds: dict[int, list[int]] = field(default_factory=dict)
     _drawn: dict[int, list[int]] = field(default_factory=dict)
 
@@ -53,10 +55,11 @@ class Stream:
         if self.sampling in _ENDLESS:
             return
         length = len(entries) if self.length is None else self.length
-        if length > len(entries):
+        if not 0 <= length <= len(entries):
             raise LedgerDamaged(f"the stream has {length} positions, but the scenario lists {len(entries)} instances")
         groups = self.section.get("groups")
-        self._append(entries, length, self.listed, groups if isinstance(groups, list) else None)
+        self._groups = list(groups) if isinstance(groups, list) else []
+        self._append(entries, length, self.listed, self._groups or None)
 
     @property
     def sampling(self) -> str:
@@ -72,25 +75,51 @@ class Stream:
                 f"row {row} makes the stream {length} positions long, but adds {len(entries)} instances to "
                 f"{len(self._order)}"
             )
-        if self.section.get("groups") is None:
+        known, groups = self.section.get("groups"), facts.get("groups")
+        if known is None:
             self._append(entries, added, facts.get("listed"), None)
+        elif isinstance(known, list) and isinstance(groups, list) and len(groups) == len(entries):
+            self._append(entries, added, facts.get("listed"), groups, frozenset(self._groups))
+            self._groups += groups
         else:
-            # Which groups these belong to is not on record: their order is taken as it is told.
+            # An older ledger: which groups these belong to is not on record.
             self.recomputed = False
             self._order += entries[:added]
 
-    def _append(self, entries: list[tuple[str, str]], count: int, listed: object, groups: Sequence[str] | None) -> None:
-        """The next positions, after making sure that their order is what the seed gives."""
+    def _append(
+        self,
+        entries: list[tuple[str, str]],
+        count: int,
+        listed: object,
+        groups: Sequence[str] | None,
+        met: frozenset[str] = frozenset(),
+    ) -> None:
+        """The next positions, after making sure that their order is what the seed gives.
+
+        Args:
+            entries: Instances, those that are met first.
+            count: How many of them are met.
+            listed: In which order they were listed.
+            groups: The group of each.
+            met: Groups that were there before; another member of one of them is not met.
+        """
         before = len(self._order)
+        names = [name for name, _ in (*self._order, *entries)]
+        if len(set(names)) < len(names):
+            raise LedgerDamaged("the stream names an instance twice: one that is met again is no independent sample")
         self._order += entries[:count]
         if self.sampling == "given":
             return
         places = _places(entries, listed)
         if places is None:
-            guess = _shuffled(entries, _by_name(entries), groups, self.seed, before)
-            self.recomputed = self.recomputed and guess[:count] == entries[:count]
+            # An older ledger: if one of the usual orders gives exactly this one, that was it.
+            guesses = (
+                _shuffled(entries, _new(guess, groups, met), groups, self.seed, before)
+                for guess in (_by_name(entries), _by_number(entries))
+            )
+            self.recomputed = self.recomputed and any(guess[:count] == entries[:count] for guess in guesses)
             return
-        if _shuffled(entries, places, groups, self.seed, before)[:count] != entries[:count]:
+        if _shuffled(entries, _new(places, groups, met), groups, self.seed, before)[:count] != entries[:count]:
             raise LedgerDamaged(
                 f"the scenario's instances from position {before} on stand in another order than the seed gives"
             )
@@ -150,6 +179,13 @@ def _by_name(entries: list[tuple[str, str]]) -> list[int]:
     return sorted(range(len(entries)), key=lambda index: entries[index][0].encode("utf-8", "backslashreplace"))
 
 
+def _by_number(entries: list[tuple[str, str]]) -> list[int]:
+    """Which entry comes first, second, … if numbers in their names are compared as numbers."""
+    parts = [re.split(r"(\d+)", name) for name, _ in entries]
+    keys = [[(int(part), "") if part.isdecimal() else (-1, part) for part in each] for each in parts]
+    return sorted(range(len(entries)), key=keys.__getitem__)
+
+
 def _places(entries: list[tuple[str, str]], listed: object) -> list[int] | None:
     """Which entry was listed first, second, …; None if it is not on record."""
     if listed == _BY_NAME:
@@ -167,6 +203,11 @@ def _members(indices: Sequence[int], groups: Sequence[str] | None) -> list[list[
     for index in indices:
         found.setdefault(index if groups is None else groups[index], []).append(index)
     return list(found.values())
+
+
+def _new(places: list[int], groups: Sequence[str] | None, met: frozenset[str]) -> list[int]:
+    """Those whose group was not there before."""
+    return places if groups is None else [index for index in places if groups[index] not in met]
 
 
 def _shuffled(
