@@ -13,7 +13,7 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.errors import LedgerError, ReplayDiverged
+from captime.errors import LedgerError, MachineUnfit, ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
@@ -66,7 +66,8 @@ class LiveOutcome:
     Attributes:
         certificate: The statement.
         stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `deadline`, `interrupted`, `ledger` if the
-            journal refused to write, or `idle` if the procedure wanted nothing although it was not content.
+            journal refused to write, `machine` if the machine of the executor cannot go on, or `idle` if the procedure
+            wanted nothing although it was not content.
         rounds: Decisions taken.
         candidates: Who may still be the best.
         seconds: CPU seconds per configuration, cancelled and lost attempts included.
@@ -77,7 +78,8 @@ class LiveOutcome:
         wall_seconds: How long it took by the executor's clock.
         trace: The story in CPU seconds.
         wall: Executor's clock at each decision of the story.
-        trouble: Why the journal refused to write; None if it did not. The certificate rests on what was written before.
+        trouble: Why the journal refused to write, or why the executor cannot go on; None without trouble. The
+            certificate rests on what was written before.
     """
 
     certificate: Certificate
@@ -92,7 +94,7 @@ class LiveOutcome:
     wall_seconds: float
     trace: Trace = field(repr=False)
     wall: FloatArray = field(repr=False)
-    trouble: LedgerError | None = None
+    trouble: LedgerError | MachineUnfit | None = None
 
 
 def _never() -> bool:
@@ -126,11 +128,13 @@ def drive_parallel(
         journal: Is told of everything; nobody if it is left out.
     """
     campaign = _Campaign(procedure, executor, evidence, look_every, journal or Unwritten())
-    trouble = None
+    trouble: LedgerError | MachineUnfit | None = None
     try:
         stopped = _laps(campaign, budget, deadline, observer, interrupted)
     except LedgerError as error:
         stopped, trouble = "ledger", error
+    except MachineUnfit as error:
+        stopped, trouble = "machine", error
     return campaign.close(stopped, trouble)
 
 
@@ -279,7 +283,7 @@ class _Campaign:
             )
         )
 
-    def close(self, stopped: str, trouble: LedgerError | None) -> LiveOutcome:
+    def close(self, stopped: str, trouble: LedgerError | MachineUnfit | None) -> LiveOutcome:
         """Cancel what is under way and pay for it; the certificate is the one held when things were stopped."""
         procedure, executor, evidence = self.procedure, self.executor, self.evidence
         certificate = procedure.certificate()
@@ -287,7 +291,7 @@ class _Campaign:
         try:
             while evidence.in_flight and (outcomes := executor.collect()):
                 evidence.add(outcomes)
-                if trouble is None:
+                if not isinstance(trouble, LedgerError):
                     self._journal.observed(outcomes, ())
         except LedgerError as error:
             # With outcomes in order, the executor itself writes them down.

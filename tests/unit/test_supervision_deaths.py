@@ -4,11 +4,16 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from captime.runs import RunOutcome
+from captime.errors import MachineUnfit
+from captime.executors.local_slots import LocalSlots
+from captime.runs import RunOutcome, Verdict
+from captime.supervision.handle import SlotHandle
 from captime.supervision.messages import Launch
 from captime.supervision.processes import look_at
 from captime.supervision.tree import ISOLATIONS
@@ -140,6 +145,63 @@ def test_many_deaths_at_once_are_no_reason_to_give_up(launches: Launches) -> Non
         outcomes = collect(opened, 9)
     assert Counter(outcome.status.name for outcome in outcomes) == {"LOST": 6, "COMPLETED": 3}
     assert set(launches.of_each_attempt().values()) == {1}
+
+
+def test_a_supervisor_that_cannot_be_replaced_loses_no_outcome(
+    launches: Launches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine has no room for a successor: the executor says so, and tells of every run once it is stopped."""
+    with bench("posix", "irreplaceable", slots=1) as opened:
+        opened.program.launches = {0: launches.program("exec sleep 600"), 1: launches.program()}
+        opened.executor.submit(opened.requests([0, 1]))
+        assert comes_true(lambda: len(launches.of_each_attempt()) == 1)
+
+        def refuse(*_: object) -> None:
+            raise MachineUnfit("no room")
+
+        monkeypatch.setattr(LocalSlots, "open", refuse)
+        os.kill(opened.executor.pids()[0], signal.SIGKILL)
+        with pytest.raises(MachineUnfit, match="no room"):
+            collect(opened, 2)
+        opened.executor.stop()
+        outcomes = collect(opened, 2)
+    assert {outcome.request.config: outcome.verdict for outcome in outcomes} == {0: Verdict.LOST, 1: Verdict.CANCELLED}
+    assert set(launches.of_each_attempt().values()) == {1}
+
+
+def test_supervisors_killed_again_and_again_are_the_machines_doing(launches: Launches) -> None:
+    """Killed before they are ready, four times in a row: that is told, and is no bug of ours."""
+    with bench("posix", "again", slots=1) as opened:
+        opened.program.launches = {0: launches.program("exec sleep 600")}
+        opened.executor.submit(opened.requests([0]))
+        assert comes_true(lambda: len(launches.of_each_attempt()) == 1)
+
+        def kill_for_ever() -> None:
+            for _ in range(10):
+                os.kill(opened.executor.pids()[0], signal.SIGKILL)
+                opened.executor.collect(PATIENCE)
+                opened.executor.submit(opened.requests([0]))
+
+        with pytest.raises(MachineUnfit, match=r"signal 9.*in a row were killed"), killed_at_birth():
+            kill_for_ever()
+        opened.executor.stop()
+        while opened.executor.collect(0.1):
+            pass
+    assert opened.survivors() == []
+
+
+@contextmanager
+def killed_at_birth() -> Iterator[None]:
+    """Every supervisor that is started meanwhile is killed at once."""
+
+    def start(self: SlotHandle, *words: Any) -> None:
+        made(self, *words)
+        os.kill(self.pid, signal.SIGKILL)
+
+    made = SlotHandle.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SlotHandle, "__init__", start)
+        yield
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)

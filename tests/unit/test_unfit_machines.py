@@ -432,6 +432,37 @@ def test_a_machine_that_stays_out_of_room_never_certifies_a_loser(folder: Path, 
         assert [event.facts["because"] for event in reader.events() if event.kind == "stopped"] == ["machine"]
 
 
+class Broken(Around):
+    """Slots whose machine cannot go on after some laps."""
+
+    def __init__(self, inner: Executor, laps: int) -> None:
+        super().__init__(inner)
+        self._laps = laps
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol."""
+        self._laps -= 1
+        if self._laps == 0:
+            raise MachineUnfit("no supervisor can be started")
+        return super().collect(timeout)
+
+
+def test_a_machine_that_breaks_down_ends_the_campaign_with_its_certificate(folder: Path) -> None:
+    """What was certified is told, what was under way is written down, and the same ledger goes on."""
+    made = virtual_slots(TABLE, 2)
+    whole = run_campaign(question_on(TABLE), ledger_in(folder, "whole"), make_executor=virtual_slots(TABLE, 1))
+    path = ledger_in(folder, "broken")
+    result = run_campaign(question_on(TABLE), path, make_executor=lambda program, tag: Broken(made(program, tag), 30))
+    assert result.outcome.stopped == "machine"
+    assert isinstance(result.trouble, MachineUnfit)
+    with LedgerReader(path) as reader:
+        assert [event.facts["because"] for event in reader.events() if event.kind == "stopped"] == ["machine"]
+        assert reader.in_flight() == []
+    later = run_campaign(question_on(TABLE), path, make_executor=made)
+    assert later.outcome.stopped == "epsilon"
+    assert later.certificate.config == whole.certificate.config
+
+
 SCENARIO = """
 utility = "uniform(1)"
 jobs = 1

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Self
 
 from captime.arrays import IntArray
-from captime.errors import InvariantViolated, ScenarioError
+from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, Overhead
 from captime.executors.protocol import Board, Unseen
 from captime.executors.reference import TIMES, Pulse, reference_launch
@@ -315,12 +315,6 @@ class LocalExecutor:
         # It speaks of a launch before it begins with it, so these have never begun.
         for number in reversed([number for number in held if number not in handle.begun]):
             self._wait_for_slot(number)
-        self._futile += not handle.ready
-        if self._futile > _FUTILE_STARTS:
-            raise InvariantViolated(f"{how}; {self._futile} died without having done anything. Please report it")
-        successor = self._place.open(handle.index)
-        self._handles[self._handles.index(handle)] = successor
-        self._selector.register(successor.channel, selectors.EVENT_READ, successor)
         self._held += bool(why) and bool(lost)
         halt = Halt.SUPERVISOR_HELD if why and self._held >= HELD_TOO_OFTEN else None
         lack = self._memory_killer.look() if lost else None
@@ -329,6 +323,35 @@ class LocalExecutor:
             if lack is not None:
                 report = replace(report, shortage=lack.what, short=lack.words)
             self._settle(number, report, handle.index)
+        # Last, because it may fail: what was lost is settled by then, and a campaign that stops here can write it down.
+        self._replace(handle, how)
+
+    def _replace(self, handle: SlotHandle, how: str) -> None:
+        """Open the slot of a dead supervisor again.
+
+        Args:
+            handle: The dead one.
+            how: How it died.
+        """
+        place = self._handles.index(handle)
+        del self._handles[place]
+        self._futile += not handle.ready
+        if self._futile > _FUTILE_STARTS and not self._stopping:
+            if handle.was_killed:
+                raise MachineUnfit(
+                    f"{how}; {self._futile} in a row were killed before they had done anything, by this machine or by "
+                    "another program on it; expected supervisors that stay alive. Find out what kills them (lack of "
+                    "memory, most often), and give the same command again"
+                )
+            raise InvariantViolated(f"{how}; {self._futile} died without having done anything. Please report it")
+        try:
+            successor = self._place.open(handle.index)
+        except MachineUnfit:
+            if self._stopping:
+                return
+            raise
+        self._handles.insert(place, successor)
+        self._selector.register(successor.channel, selectors.EVENT_READ, successor)
 
 
 _HOST = socket.gethostname()

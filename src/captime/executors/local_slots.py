@@ -242,4 +242,10 @@ class LocalSlots:
                 if word == awaited:
                     return text
         how = handle.clear_away()
+        if handle.was_killed:
+            raise MachineUnfit(
+                f"{how} before it had said {awaited!r}: it was too slow, or the machine or another program killed "
+                "it; expected a supervisor that stays alive. Find out what kills it (lack of memory, most often), and "
+                "give the same command again"
+            )
         raise InvariantViolated(f"{how} before it had said {awaited!r}. Please report it")

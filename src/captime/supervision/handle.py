@@ -48,6 +48,7 @@ class SlotHandle:
         held: Numbers of the launches it has been given and not reported yet, in the order in which it does them.
         begun: Those of them that it has begun.
         ready: Whether it has ever been ready for a launch.
+        was_killed: Whether a signal ended it; known after it was cleared away.
     """
 
     def __init__(self, index: int, place: Place, tag: str) -> None:
@@ -55,6 +56,7 @@ class SlotHandle:
         self.held: list[int] = []
         self.begun: set[int] = set()
         self.ready = False
+        self.was_killed = False
         self._supervisor: Process | None = None
         self._next_look = 0.0
         self._stopped_looks = self._silent_looks = 0
@@ -164,7 +166,8 @@ class SlotHandle:
         self._remove_folder()
         log = self._log.read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace").strip() if self._log.exists() else ""
         self._log.unlink(missing_ok=True)
-        signalled = -code if code < 0 else code - SIGNALLED
+        signalled = _signal_of(code)
+        self.was_killed = signalled > 0
         how = f"signal {signalled}" if signalled > 0 else f"exit code {code}"
         return f"the supervisor of slot {self.index} died ({how}){': ' + log if log else ''}"
 
@@ -189,3 +192,8 @@ class SlotHandle:
 
     def _remove_folder(self) -> None:
         scratch.remove(self._place.scratch)
+
+
+def _signal_of(code: int) -> int:
+    """The signal that ended a process; 0 or less if none did."""
+    return -code if code < 0 else code - SIGNALLED
