@@ -3,17 +3,21 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from captime.campaign.run import mean_scores
 from captime.cli import app
 from captime.errors import TargetProgramError
 from captime.report.campaigned import Showing, doubts
 from captime.report.ledger_words import account_of_story
 from captime.report.story import read_story
 from captime.report.words import cpu_time
+from captime.tally import Tally
 
 SCENARIO = """
 utility = "{utility}"
@@ -166,3 +170,16 @@ def test_times_are_named_after_their_clock() -> None:
     assert cpu_time(90.0, "wall") == "1.5 min of run time"
     assert cpu_time(2 * 86400.0) == "2.0 CPU days"
     assert cpu_time(2 * 86400.0, "wall") == "2.0 days of run time"
+
+
+def test_a_few_open_runs_do_not_hide_what_a_configuration_is_worth() -> None:
+    """All of the 29 answers are worth 1, one run was cancelled; much that is open is a matter of the middle."""
+    seen = SimpleNamespace(
+        n=np.array([30, 30, 10, 5]),
+        skipped=np.array([0, 0, 0, 5]),
+        utility_low=np.array([29.0, 28.0, 0.0, 0.0]),
+        utility_high=np.array([30.0, 30.0, 9.0, 0.0]),
+    )
+    means = mean_scores(cast("Tally", seen))
+    assert means[:3].tolist() == [1.0, 1.0, 0.45]
+    assert np.isnan(means[3])

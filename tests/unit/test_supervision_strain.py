@@ -7,6 +7,7 @@ import pytest
 from captime.campaign.census import disturbing
 from captime.supervision import launching
 from captime.supervision.messages import Launch, Report
+from captime.supervision.run import is_idle
 from captime.supervision.strain import Strain
 from supervised import launch
 
@@ -153,3 +154,12 @@ def test_times_are_doubtful_if_many_runs_were_disturbed(flag: str) -> None:
     assert disturbing({flag: 100}, 10_000) == []
     assert disturbing({flag: 130}, 10_000) == [flag]
     assert disturbing({}, 0) == []
+
+
+def test_waiting_for_a_core_neither_makes_a_run_idle_nor_hides_that_it_is() -> None:
+    """On a busy machine a run that sleeps waits for a core as well, now and then."""
+    assert is_idle(5, 100, 0)
+    assert is_idle(5, 118, 15)
+    assert not is_idle(5, 100, 90)
+    assert not is_idle(5, 100, 300)
+    assert not is_idle(50, 100, 10)

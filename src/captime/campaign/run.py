@@ -89,6 +89,8 @@ class Manner:
 # Ends that say nothing about the program: it might have answered if it had been given the time.
 _CUT_SHORT = ("interrupted", "cluster", "ledger", "machine")
 _OUT_OF_TIME = ("budget", "deadline")
+# Up to this share of the scores of a configuration is little.
+_LITTLE_OPEN = 0.1
 
 
 def _never() -> bool:
@@ -399,16 +401,23 @@ class _Campaign:
             learned=learned_words(self._learned),
             warnings=tuple(self._ledger.warnings[-1:]),
             trouble=trouble,
-            means=_mean_scores(evidence.tally),
+            means=mean_scores(evidence.tally),
             rescued=self._ledger.rescue() if self._ledger.is_lost() else None,
         )
 
 
-def _mean_scores(tally: Tally) -> FloatArray:
-    """What each configuration seems to be worth, the middle of what is known; not a number without runs."""
-    n = tally.n - tally.skipped
-    middle = (tally.utility_low + tally.utility_high) / 2.0
-    return np.where(n > 0, middle / np.maximum(n, 1), np.nan)
+def mean_scores(tally: Tally) -> FloatArray:
+    """What each configuration seems to be worth; not a number without runs.
+
+    A little that is open, as runs that were cancelled at the end are, is left out: half a point for each of them would
+    hide that every answer of a short campaign is worth 1. Where much is open, the middle of what is possible is taken.
+    """
+    n = np.maximum(tally.n - tally.skipped, 1)
+    still_open = tally.utility_high - tally.utility_low
+    known = np.maximum(n - still_open, 1.0 - _LITTLE_OPEN)
+    middle = (tally.utility_low + tally.utility_high) / 2.0 / n
+    means = np.where(still_open <= _LITTLE_OPEN * n, tally.utility_low / known, middle)
+    return np.where(tally.n > tally.skipped, means, np.nan)
 
 
 def _why_unfit(unfit: Unfit, names: Sequence[str]) -> str:

@@ -249,8 +249,8 @@ class Run:
         changed = changed_file(launch.guarded)
         flags = {
             "contended": report.queue_wait_ns > max(_CONTENDED_SHARE * wall, _CONTENDED_NS),
-            # Who has to wait for a core does not sleep.
-            "idle": wall > _IDLE_NS and cpu + report.queue_wait_ns < _IDLE_SHARE * wall,
+            # A run that waits for a core does not sleep; of the rest of its time it may have slept the most.
+            "idle": wall > _IDLE_NS and is_idle(cpu, wall, report.queue_wait_ns),
             "clocks-disagree": cpu - waited > max(_DISAGREE_SHARE * cpu, _DISAGREE_NS),
             "leftovers": report.leftovers > 0,
             "suspended": suspended,
@@ -274,3 +274,8 @@ class Run:
             halt=halt,
             changed_file=file,
         )
+
+
+def is_idle(cpu: int, wall: int, queue_wait: int) -> bool:
+    """Say whether a run slept nearly all of the time in which it had a core or wanted none."""
+    return cpu < _IDLE_SHARE * (wall - queue_wait)
