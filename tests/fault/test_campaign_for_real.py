@@ -118,10 +118,13 @@ def test_the_first_signal_ends_it_in_good_order(folder: Path, number: signal.Sig
 def test_a_second_coordinator_is_sent_away(folder: Path) -> None:
     """F16: exit code 4, naming who holds the ledger; the first one does not notice."""
     campaign = scripted_campaign(folder)
-    slowed(campaign)
+    hold = folder / "hold"
+    slowed(campaign, before=f"while [ -e '{hold}' ]; do sleep 0.05; done")
     first = campaign.begin()
     assert eventually(lambda: n_outcomes(campaign) >= 2)
+    hold.touch()  # however slow the machine is, the first one does not end before the second one has looked
     code, _, said = campaign.run()
+    hold.unlink()
     assert code == 4
     assert str(first.pid) in said
     _, complaints = first.communicate(timeout=PATIENCE)
