@@ -459,3 +459,21 @@ def test_clocks_that_were_set_are_told(tmp_path: Path) -> None:
     ledger = real_ledger("race", tmp_path)
     forge(ledger, stepped)
     assert "dates before and after 1 settings of a clock are not compared" in audit(ledger).account
+
+
+def test_a_campaign_that_ended_in_a_contradiction_is_not_confirmed(tmp_path: Path) -> None:
+    """`captime run` says that nothing is certified; what was certified before that rests on a wrong answer, perhaps."""
+
+    def contradicted(connection: sqlite3.Connection) -> None:
+        row = connection.execute("SELECT max(seq) FROM note").fetchone()[0]
+        facts = json.dumps({"configs": ["better", "default"], "instance": "07.txt"})
+        connection.execute("INSERT INTO note SELECT ? + 1, 'conflict', ?, at_ns, hash FROM note LIMIT 1", (row, facts))
+
+    ledger = real_ledger("race", tmp_path)
+    forge(ledger, contradicted)
+    found = verified(ledger)
+    assert found.exit_code == 3
+    assert "'better' and 'default' contradict each other on '07.txt'" in json.loads(found.stdout)["problem"]
+    told = CliRunner().invoke(app, ["best", str(ledger), "--as", "json"])
+    assert told.exit_code == 0
+    assert "contradicted each other" in told.stderr

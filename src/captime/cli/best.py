@@ -16,6 +16,7 @@ from captime.programs.hints import did_you_mean
 from captime.report.winner import FORMS, OTHER_NAMES, as_command
 from captime.report.words import printable, statement
 from captime.scenario import load_scenario
+from captime.skeptic.audit import CONFLICT
 
 _COMMAND, _CALL, _NAME = "command", "call", "name"
 _OWN = ("command", "answer", "exit_codes")
@@ -51,6 +52,12 @@ def best_command(
             raise ScenarioError(f"{ledger} has no certificate yet; go on with it first")
         row = reader.configs[certified.certificate.config]
         said = statement(account_of_ledger(reader, certified))
+        if any(note.kind == CONFLICT and note.sequence > certified.sequence for note in reader.events()):
+            typer.echo(
+                f"captime: {ledger}: after this certificate two configurations contradicted each other, so one of them "
+                "is wrong and nothing is certified; see what `captime verify` says",
+                err=True,
+            )
         path = scenario or scenario_of(reader, needed=form == _COMMAND)
     settings = row.settings.get("settings", row.settings)
     if not isinstance(settings, dict):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Literal
+from typing import Any, Literal
 
 from captime.certificate import RULES, Certificate
 from captime.errors import LedgerDamaged, UtilityError
@@ -17,6 +17,8 @@ from captime.skeptic.pool import PoolCheck
 from captime.skeptic.question import Question, read_question
 from captime.skeptic.race import RaceCheck
 
+CONFLICT = "conflict"
+"""Kind of the note that two configurations contradict each other."""
 _FIXED = ("up", "oup", "naive", "fixed-captimes")
 
 
@@ -118,7 +120,7 @@ def _audited(reader: LedgerReader, newest: int, question: Question | str, end: s
         *found.account,
     ]
     wanting = [f"{sentence} (--trust {each} accepts that)" for each, sentence in left_open.items() if each not in trust]
-    why = "; ".join([*([found.why] if found.why else []), *wanting])
+    why = "; ".join([*([found.why] if found.why else []), *_contradictions(books, newest), *wanting])
     verdict: Literal["confirmed", "nothing", "not-verifiable"] = "not-verifiable" if why else "confirmed"
     return Audit(
         verdict if held is not None else "nothing",
@@ -129,6 +131,18 @@ def _audited(reader: LedgerReader, newest: int, question: Question | str, end: s
         before,
         tuple(sentence for each, sentence in left_open.items() if each in trust),
     )
+
+
+def _contradictions(books: Books, newest: int) -> list[str]:
+    """Answers that contradict each other and ended the campaign; if it went on, its user has allowed them."""
+    told: list[Mapping[str, Any]] = [
+        note.facts for note in books.notes if note.kind == CONFLICT and note.sequence > newest
+    ]
+    return [
+        f"configurations {' and '.join(map(repr, facts['configs']))} contradict each other on {facts['instance']!r}: "
+        "one of them is wrong, so nothing is certified"
+        for facts in told[:1]
+    ]
 
 
 @dataclass(frozen=True, slots=True)
