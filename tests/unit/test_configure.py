@@ -163,7 +163,7 @@ def test_numbers_of_numpy_and_tuples_are_taken_as_they_are_meant(folder: Path) -
 @pytest.mark.parametrize(
     ("returned", "sentence"),
     [
-        ("{'anwser': 1}", "the key 'anwser'; did you mean 'answer'?"),
+        ("{'answerr': 1}", "the key 'answerr'; did you mean 'answer'?"),
         ("(each for each in ())", "the function returned generator, which cannot be pickled"),
         ("1 / 0", "the function raised ZeroDivisionError: division by zero"),
         ("sys.exit(3)", "the function ended its process with exit code 3"),

@@ -202,7 +202,7 @@ def test_a_process_that_outlives_a_call_is_still_a_survivor(folder: Path) -> Non
     [
         ("raise ValueError('no licence')", "the function raised ValueError: no licence"),
         ("return {'solved': False}", "return True, or a dict"),
-        ("return {'anwser': 1}", "did you mean 'answer'"),
+        ("return {'answerr': 1}", "did you mean 'answer'"),
     ],
 )
 def test_a_function_that_fails_is_told_in_words_of_functions(tmp_path: Path, body: str, said: str) -> None:

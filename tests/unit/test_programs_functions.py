@@ -114,7 +114,7 @@ def test_what_a_function_returns_is_understood(
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ({"anwser": 3}, "the key 'anwser'; did you mean 'answer'?"),
+        ({"answerr": 3}, "the key 'answerr'; did you mean 'answer'?"),
         ({"Solved": False}, "the key 'Solved'; did you mean 'solved'?"),
         ({"answer": 3, "second": 0.5}, "the key 'second'; did you mean 'seconds'?"),
         ({"answer": 3, "time": 0.5}, "the key 'time'; there are answer, solved, seconds"),
