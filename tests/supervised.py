@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -16,7 +17,9 @@ from captime.executors.local import LocalExecutor
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.streams.protocol import Instance
 from captime.supervision.messages import Launch, Report, plain_launch
-from captime.supervision.processes import tagged
+from captime.supervision.processes import look_at, tagged
+
+_PATIENCE = 60.0
 
 TARGETS = Path(__file__).parent / "targets"
 PYTHON = (sys.executable, "-I", "-S")
@@ -145,3 +148,19 @@ def reports_of(launches: Sequence[Launch], *, tag: str, slots: int = 2, **option
         while back < len(launches):
             back += len(executor.collect(60.0))
     return sorted(program.reports, key=lambda report: report.number)
+
+
+def comes_true(claim: Callable[[], bool]) -> bool:
+    """Wait until a claim holds; False if it does not within a minute."""
+    deadline = time.monotonic() + _PATIENCE
+    while not claim():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def dead(pid: int) -> bool:
+    """Say whether a process is gone, or a zombie."""
+    found = look_at(pid)
+    return found is None or not found.alive

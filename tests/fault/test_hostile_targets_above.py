@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from captime.supervision.messages import Call, Report
 from captime.supervision.processes import Process, look_at, tagged
 from captime.supervision.sweep import sweep
 from captime.supervision.tree import ISOLATIONS
-from supervised import TARGETS, Bench, bench, launch, target
+from supervised import TARGETS, Bench, bench, comes_true, dead, launch, target
 
 PATIENCE = 60.0
 
@@ -31,22 +31,6 @@ def level(request: pytest.FixtureRequest) -> Iterator[Bench]:
     """An executor on each isolation level."""
     with bench(request.param, "above") as opened:
         yield opened
-
-
-def comes_true(claim: Callable[[], bool]) -> bool:
-    """Wait for it, for a while."""
-    deadline = time.monotonic() + PATIENCE
-    while not claim():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def dead(pid: int) -> bool:
-    """Gone, or a zombie."""
-    found = look_at(pid)
-    return found is None or not found.alive
 
 
 def parent_of(pid: int) -> int:

@@ -3,15 +3,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from captime.runs import RunOutcome
-from captime.supervision.processes import look_at, tagged
+from captime.supervision.processes import tagged
 from captime.supervision.sweep import sweep
 from captime.supervision.tree import ISOLATIONS
-from supervised import TARGETS, Bench, bench, launch, target
+from supervised import TARGETS, Bench, bench, comes_true, dead, launch, target
 
 TRIALS = [0, *(pytest.param(trial, marks=pytest.mark.fault) for trial in range(1, 30))]
 PATIENCE = 20.0
@@ -45,22 +45,6 @@ def coordinator(request: pytest.FixtureRequest) -> Iterator[Coordinator]:
     yield started
     started.end()
     sweep(started.tag)
-
-
-def comes_true(claim: Callable[[], bool]) -> bool:
-    """Wait for it, for a while."""
-    deadline = time.monotonic() + PATIENCE
-    while not claim():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def dead(pid: int) -> bool:
-    """Gone, or a zombie."""
-    found = look_at(pid)
-    return found is None or not found.alive
 
 
 @pytest.mark.parametrize("coordinator", ISOLATIONS, indirect=True)
