@@ -126,7 +126,7 @@ _STRANGERS = {
     ],
 )
 def test_a_worker_without_this_captime_is_refused_and_lives_on(folder: Path, kind: str, complaint: str) -> None:
-    """D14: one sentence and exit code 2; the question does not kill a worker that may be somebody else's."""
+    """D14: one sentence and exit code 2; the question does not kill a worker that other users may share."""
     campaign = scripted_campaign(folder / "campaign", order="arrival", instances=20)
     code = f"{_STRANGERS[kind]}from distributed.cli.dask_worker import main\nmain()"
     with cluster(folder) as made:

@@ -60,7 +60,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def begun(folder: Path, size: int) -> Path:
-    """A scenario whose better configuration writes so many bytes."""
+    """A scenario whose better configuration writes this number of bytes."""
     program = folder / "solve.sh"
     program.write_text(PROGRAM)
     program.chmod(0o755)
@@ -82,7 +82,7 @@ def run(scenario: Path, disk: Path, *more: str) -> subprocess.CompletedProcess[s
 
 
 def once_runs_are_made(scenario: Path, act: Callable[[], None], runs: int = 4) -> threading.Thread:
-    """Do something as soon as the campaign has so many outcomes."""
+    """Do something as soon as the campaign has this number of outcomes."""
     ledger = scenario.with_suffix(".ledger")
 
     def wait() -> None:

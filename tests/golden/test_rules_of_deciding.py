@@ -30,7 +30,7 @@ RECORDED = Path(__file__).parent / "rules_of_deciding.json"
 UTILITY = parse_utility("log-laplace(20, 1)")
 KINDS, SLOTS = ("race", "pool"), (1, 8, 64)
 SHOWN = 24
-"""So many runs are recorded one by one, to show where two stories part; all of them are in the digest."""
+"""How many runs are recorded one by one, to show where two stories part; all of them are in the digest."""
 
 
 def procedure_of(kind: str, limit: float) -> Procedure:

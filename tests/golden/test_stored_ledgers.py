@@ -255,7 +255,7 @@ def test_a_new_column_does_no_harm_to_older_ledgers(folder: Path, kind: str) -> 
 
 
 def test_a_new_column_is_written_and_hashed_in_new_ledgers(folder: Path) -> None:
-    """It stands in ledgers that are made with it and in their copies; whoever changes it breaks the chain."""
+    """It stands in ledgers that are made with it and in their copies; changing it breaks the chain."""
     (folder / "race.ledger").unlink()
     with later_tables() as later:
         captime("run", "race.toml", "--json")

@@ -58,7 +58,7 @@ def problems(mutants: Sequence[Mutant]) -> list[str]:
 
 
 def chosen(mutants: Sequence[Mutant], sample: int | None, seed: int, only: str) -> list[Mutant]:
-    """Return the mutants to try: all, those whose names contain a text, or so many of them drawn at random."""
+    """Return the mutants to try: all, those whose names contain a text, or a number of them drawn at random."""
     fitting = [mutant for mutant in mutants if only in mutant.name]
     if sample is None or sample >= len(fitting):
         return fitting
@@ -122,7 +122,7 @@ def _run_tests(tests: Sequence[str], folder: Path, said: Path) -> NoReturn:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try mutants and print survivors."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sample", type=int, help="try so many, drawn at random")
+    parser.add_argument("--sample", type=int, help="how many to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--only", default="", help="try those whose names contain this")
     asked = parser.parse_args(arguments)

@@ -124,7 +124,7 @@ def kill_parent() -> None:
 
 
 def hide_and_kill_parent() -> None:
-    """Leave a daemon behind, and nobody to look for it."""
+    """Leave a daemon behind that no process looks for."""
     daemonise_without_environment()
     kill_parent()
 

@@ -32,7 +32,7 @@ N_CONFIGS, N_INSTANCES = 100, 4000
 
 
 def good_ones() -> FloatArray:
-    """Everybody is worth about 0.93, so that the scout's champion is tried for long and not shown to be worth 0.9."""
+    """All are worth about 0.93, so that the scout's champion is tried for long and not shown to be worth 0.9."""
     rng = np.random.default_rng(8)
     return np.asarray(rng.uniform(1.0, 8.0, (N_CONFIGS, N_INSTANCES)))
 
