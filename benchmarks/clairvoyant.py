@@ -1,9 +1,14 @@
-"""The least these tests could cost: who knows every runtime distribution, and only has to show it.
+"""Estimate the least that a certificate could cost: all runtime distributions are known, and only have to be shown.
 
-For the best configuration a and every other i, with random captimes (boost B): the growth rate of a bet per sample is
-known, so the number of samples until the evidence reaches its level is about ln(1 / level) / rate, with the best bet,
-no price for having to find it. Each i is cleared the cheaper way, by its own upper bound (the leader's utility taken as
-known) or by the duel; the leader runs as many positions as the longest duel. No warm start, no search for a leader.
+For the best configuration a and every other i the growth rate of a bet per run is known. The number of runs until the
+evidence reaches its level is then about ln(1 / level) / rate, with the best bet and no price for having to find it.
+
+- Captimes are free: an own bound uses the captime that costs least, stops below the draw included.
+- An own bound refutes "U_i is at least q" with q = U_a - s + epsilon. Here s is what the lower bound of the leader
+  leaves open. The leader's runs that show U_a - s are paid for. The s with the smallest total is taken.
+- Each i is cleared the cheaper way, by its own bound or by a duel. The leader runs as far as the longest duel.
+
+There is no warm start and no search for a leader.
 """
 
 import math
@@ -15,37 +20,71 @@ from captime.arrays import FloatArray
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 
 BOOST = 1.25
-_SAMPLES = 4_000
-_BETS = np.concatenate((np.geomspace(0.005, 0.5, 24), np.linspace(0.55, 0.995, 16)))
+_SAMPLES = 1_000
+_BETS = np.concatenate((np.geomspace(0.005, 0.5, 16), np.linspace(0.55, 0.995, 10)))
+_SLACKS = (0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.25)
+_STOPPED_AT = (0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1)
 
 
 def cheapest_certificate(table: RuntimeTable, utility: Utility, epsilon: float, delta: float) -> float:
-    """CPU seconds of the cheapest certificate, estimated from a few thousand draws of the table."""
+    """Return CPU seconds of the cheapest certificate, estimated from draws of the table."""
     rng = np.random.default_rng(20231)
     rows = rng.integers(table.n_instances, size=_SAMPLES)
     longest = min(table.limit, utility.zero_at, float(utility.inverse(np.array(0.1 * epsilon))))
     plan = RandomCaptimes(utility, 5, Schedule(BOOST), Schedule(longest))
-    position = np.arange(_SAMPLES)
-    captime = plan.captime(np.zeros(1, dtype=np.int64), position)
+    level, position = np.zeros(1, dtype=np.int64), np.arange(_SAMPLES)
+    captime = plan.captime(level, position)
     truth = np.array([float((utility(row) * (row < table.limit)).mean()) for row in table.seconds])
     best = int(truth.argmax())
-    scores, costs = [], []
-    for row in table.seconds:
-        seconds = row[rows]
-        _, low, high = plan.settled(seconds, utility(seconds), np.zeros(1, dtype=np.int64), position)
-        scores.append(0.5 * (low + high))
-        costs.append(float(np.minimum(seconds, captime).mean()))
-    total, longest_duel = 0.0, 0.0
-    for i in range(table.n_configs):
-        if i == best:
-            continue
+    # Captimes by what an answer is then worth, up to the longest.
+    stops = sorted({min(longest, float(utility.inverse(np.array(worth)))) for worth in _STOPPED_AT} | {longest})
+
+    def scored(config: int) -> tuple[FloatArray, FloatArray, float]:
+        seconds = table.seconds[config][rows]
+        _, low, high = plan.settled(seconds, utility(seconds), level, position)
+        return low, high, float(np.minimum(seconds, captime).mean())
+
+    lowest, _, leader_cost = scored(best)
+    own: list[list[tuple[FloatArray, float]]] = []
+    duels: list[tuple[float, float]] = []
+    for config in (each for each in range(table.n_configs) if each != best):
+        seconds = table.seconds[config][rows]
+        _, high, cost = scored(config)
         # Levels of the race: 0.41 delta for upper bounds; 0.41 delta times the prior 1/2 for the first leader's duels.
-        own = _samples(1.0 - scores[i], 1.0 - min(1.0, truth[best] + epsilon), math.log(1 / (0.41 * delta)))
-        duel = _samples(0.5 * (1.0 + scores[best] - scores[i]), 0.5 * (1.0 - epsilon), math.log(2 / (0.41 * delta)))
-        total += min(own, duel) * costs[i]
-        if duel < own:
-            longest_duel = max(longest_duel, duel)
-    return total + longest_duel * costs[best]
+        runs = _samples(0.5 * (1.0 + lowest - high), 0.5 * (1.0 - epsilon), math.log(2 / (0.41 * delta)))
+        duels.append((runs, runs * cost))
+        ways = [(1.0 - high, cost)]
+        for stop in stops:
+            answered = (seconds < stop) & (seconds < table.limit)
+            worth = np.where(answered, utility(seconds), utility(np.array(stop)))
+            ways.append((1.0 - worth, float(np.minimum(seconds, stop).mean())))
+        own.append(ways)
+    return min(
+        _total(own, duels, slack, (lowest, leader_cost), (float(truth[best]), epsilon, delta)) for slack in _SLACKS
+    )
+
+
+def _total(
+    own: list[list[tuple[FloatArray, float]]],
+    duels: list[tuple[float, float]],
+    slack: float,
+    leader: tuple[FloatArray, float],
+    question: tuple[float, float, float],
+) -> float:
+    """CPU seconds if the leader's lower bound is this far below its utility."""
+    utility, epsilon, delta = question
+    scores, cost = leader
+    level, refuted = math.log(1 / (0.41 * delta)), utility - slack + epsilon
+    total, runs = 0.0, 0.0
+    for ways, (duel_runs, duel) in zip(own, duels, strict=True):
+        by_bound = 0.0
+        if refuted < 1.0:
+            by_bound = min(_samples(losses, 1.0 - refuted, level) * each for losses, each in ways)
+        total += min(by_bound, duel)
+        if duel < by_bound:
+            runs = max(runs, duel_runs)
+    shown = _samples(scores, utility - slack, math.log(2 / (0.1 * delta)))
+    return total + max(runs, shown) * cost
 
 
 def _samples(values: FloatArray, mean: float, level: float) -> float:

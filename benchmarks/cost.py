@@ -63,15 +63,32 @@ CONTENDERS = (
 REFERENCE = "clairvoyant"
 
 
-def tables(folder: Path, only: str) -> Iterator[tuple[str, Callable[[], RuntimeTable]]]:
-    """Names and makers: one table is in memory at a time."""
+CONFIGURED_LIMIT = 300.0
+"""The timeout of the recorded configuration tables, in seconds."""
+
+
+def tables(folder: Path, configured: Path, only: str) -> Iterator[tuple[str, Callable[[], RuntimeTable]]]:
+    """Names and makers: one table is in memory at a time.
+
+    Args:
+        folder: Of ASlib scenarios.
+        configured: Of recorded configuration tables, many random configurations of one solver each.
+        only: Parts of names, separated by commas.
+    """
     made: list[tuple[str, Callable[[], RuntimeTable]]] = [
+        (f"configured/{path.parent.name}", lambda path=path: read_table(path, timeout=CONFIGURED_LIMIT))  # type: ignore[misc]
+        for path in sorted(configured.glob("*/runs.csv"))
+    ]
+    if not made:
+        print(f"no configuration tables in {configured}: they are left out", file=sys.stderr)
+    scenarios: list[tuple[str, Callable[[], RuntimeTable]]] = [
         (path.name, lambda path=path: read_table(path))  # type: ignore[misc]
         for path in sorted(folder.glob("*"))
         if (path / "algorithm_runs.arff").exists()
     ]
-    if not made:
-        print(f"no ASlib scenarios in {folder}: only the made-up tables are measured", file=sys.stderr)
+    if not scenarios:
+        print(f"no ASlib scenarios in {folder}: they are left out", file=sys.stderr)
+    made += scenarios
     made += [
         (
             "minisat-like",
@@ -131,6 +148,9 @@ def main() -> None:
     arguments.add_argument("--only", default="", help="only tables whose name contains one of these, a,b,c")
     arguments.add_argument("--contenders", default="", help="only these, by their labels: 'UP (paper);race'")
     arguments.add_argument("--aslib", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "aslib")
+    arguments.add_argument(
+        "--configured", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "configured"
+    )
     arguments.add_argument("--out", type=Path, default=Path("bench-out/cost.csv"))
     arguments.add_argument("--again", type=Path, nargs="+", help="measure nothing: report what these files say")
     wishes = arguments.parse_args()
@@ -145,7 +165,7 @@ def main() -> None:
     with wishes.out.open("w", newline="", encoding="utf-8", buffering=1) as file:
         writer = csv.writer(file)
         writer.writerow(("table", "label", "utility", "seed", "epsilon", "cpu_seconds", "right"))
-        for name, make in tables(wishes.aslib, wishes.only):
+        for name, make in tables(wishes.aslib, wishes.configured, wishes.only):
             started = time.monotonic()
             table = make()
             for row in measure_table(table, contenders, wishes.seeds, wishes.jobs):
@@ -218,12 +238,14 @@ def report(console: Console, rows: list[tuple[str, str, str, int, float, float, 
     for heading in ("table", "utility", "epsilon", *labels, "race / best other", "race / clairvoyant"):
         shown.add_column(heading, justify="right")
     ratios: dict[str, list[float]] = defaultdict(list)
+    by_place: dict[str, dict[int, float]] = defaultdict(dict)
     worst = 0.0
-    for (table, text, epsilon), by_label in cells.items():
+    for place, ((table, text, epsilon), by_label) in enumerate(cells.items()):
         cost = {label: float(np.median(values)) / 86400 for label, values in by_label.items()}
         race = cost.get("race", math.nan)
         for label, value in cost.items():
             ratios[label].append(value / race)
+            by_place[label][place] = value / race
         others = min((cost[label] for label in labels if label in cost and label != "race"), default=math.nan)
         worst = max(worst, race / others)
         shown.add_row(
@@ -235,6 +257,13 @@ def report(console: Console, rows: list[tuple[str, str, str, int, float, float, 
             f"{race / cost.get(REFERENCE, math.nan):.1f}",
         )
     console.print(shown)
+    for family in sorted({_family(table) for table, _, _ in cells}):
+        where = [place for place, (table, _, _) in enumerate(cells) if _family(table) == family]
+        parts = []
+        for label in (*(each for each in labels if each != "race"), REFERENCE):
+            known = [ratio for place in where if math.isfinite(ratio := by_place[label].get(place, math.inf))]
+            parts.append(f"{label} {_mean(known):.2f} ({len(known)} cells)")
+        console.print(f"{family}: geometric means of costs relative to the race: {', '.join(parts)}")
     for label in (each for each in labels if each != "race"):
         known = [ratio for ratio in ratios[label] if math.isfinite(ratio)]
         # Where it gave up it had spent four times the race's cost on the smallest epsilon: at least that.
@@ -248,6 +277,13 @@ def report(console: Console, rows: list[tuple[str, str, str, int, float, float, 
     judged = [right for _, label, *_, right in rows if label != REFERENCE]
     wrong = len(judged) - sum(judged)
     console.print(f"answers that were not epsilon-optimal: {wrong} of {len(judged)} (at most {DELTA:.0%} are allowed)")
+
+
+def _family(table: str) -> str:
+    """Which collection a table is from: configuration tables and made-up ones say so in their names."""
+    if table.startswith("configured/"):
+        return "configured"
+    return "made up" if table.endswith("-like") else "ASlib"
 
 
 def _days(cost: float | None) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.procedures.protocol import LooksAhead, Procedure
+from captime.procedures.protocol import KeepsBook, LooksAhead, Procedure
 from captime.procedures.turns import TakesTurns
 from captime.sources.replay import Replay
 from captime.targets import Targets
@@ -40,6 +40,7 @@ class Outcome:
         capping: Mean utility still hidden behind the captime, per configuration.
         crossed: Number of configurations whose bounds contradict each other.
         trace: The story.
+        spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
     """
 
     certificate: Certificate
@@ -54,6 +55,7 @@ class Outcome:
     capping: FloatArray
     crossed: int
     trace: Trace = field(repr=False)
+    spending: dict[str, float] = field(default_factory=dict)
 
 
 def _never() -> bool:
@@ -214,4 +216,5 @@ def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -
         capping=(tally.utility_high - tally.utility_low) / started,
         crossed=0 if intervals is None else int(intervals.crossed.sum()),
         trace=trace,
+        spending=procedure.spending() if isinstance(procedure, KeepsBook) else {},
     )

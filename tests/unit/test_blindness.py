@@ -59,7 +59,7 @@ class Watched(Race):
 
 def raced(workers: int) -> Watched:
     """A race up to its start, behind a scout that has gone further than the warm start does."""
-    race = Watched(Problem(N_CONFIGS, UTILITY, 0.1, epsilon=0.1, n_instances=N_INSTANCES))
+    race = Watched(Problem(N_CONFIGS, UTILITY, 0.1, epsilon=0.1, n_instances=N_INSTANCES, short_captimes=False))
     seconds = good_ones()
     executor = VirtualExecutor(table_of(seconds, NEVER), in_order(N_INSTANCES), workers)
     evidence = Evidence(N_CONFIGS, race.plan, UTILITY)

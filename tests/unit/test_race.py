@@ -63,7 +63,7 @@ class Run:
 
 
 def problem_of(seconds: FloatArray, epsilon: float = 0.1, seed: int = 0) -> Problem:
-    """The question that goes with these runtimes."""
+    """The question that goes with these runtimes; every run is made once (short captimes have tests of their own)."""
     return Problem(
         n_configs=len(seconds),
         utility=UTILITY,
@@ -72,6 +72,7 @@ def problem_of(seconds: FloatArray, epsilon: float = 0.1, seed: int = 0) -> Prob
         captime_limit=LIMIT,
         n_instances=seconds.shape[1],
         seed=seed,
+        short_captimes=False,
     )
 
 

@@ -51,10 +51,16 @@ class Story:
 
 
 def told(
-    table: RuntimeTable, workers: int, *, kind: type[Race] = Race, epsilon: float = 0.1, whole: bool = False
+    table: RuntimeTable,
+    workers: int,
+    *,
+    kind: type[Race] = Race,
+    epsilon: float = 0.1,
+    whole: bool = False,
+    short: bool = True,
 ) -> Story:
-    """One race with so many virtual workers, or its warm start alone."""
-    problem = Problem(table.n_configs, UTILITY, 0.1, epsilon, captime_limit=table.limit)
+    """One race with this number of virtual workers, or its warm start alone."""
+    problem = Problem(table.n_configs, UTILITY, 0.1, epsilon, captime_limit=table.limit, short_captimes=short)
     story = Story(kind(problem))
     race, evidence = story.race, Evidence(table.n_configs, story.race.plan, UTILITY)
     executor = VirtualExecutor(table, stream_of("given", table.groups, 0), workers)
@@ -215,13 +221,19 @@ def rivals(urgency: list[float], open_runs: list[int], missing: list[float] | No
     )
 
 
+def one_level(config: int) -> tuple[int, bool]:
+    """Every run may use up its draw."""
+    del config
+    return 0, False
+
+
 def test_whoever_holds_epsilon_up_comes_first_and_the_leader_stays_ahead() -> None:
     """One slot: the most urgent idle challenger, and the leader as far."""
     agenda = Agenda(4, 0.1, np.inf)
     agenda.start = 0
-    order = agenda.for_challengers(0, rivals([0.2, 0.5, 0.3], [0, 0, 0]), 1)
+    order = agenda.for_challengers(0, rivals([0.2, 0.5, 0.3], [0, 0, 0]), 1, one_level)
     assert order.config.tolist() == [0, 2]
-    busy = agenda.for_challengers(0, rivals([0.2, 0.5, 0.3], [0, 1, 0]), 1)
+    busy = agenda.for_challengers(0, rivals([0.2, 0.5, 0.3], [0, 1, 0]), 1, one_level)
     assert 3 in busy.config.tolist(), "the most urgent has work in hand already"
 
 
@@ -230,7 +242,7 @@ def test_runs_ahead_of_results_go_to_those_who_will_need_many() -> None:
     agenda = Agenda(3, 0.1, np.inf)
     agenda.start = 0
     agenda.ordered[:] = 100
-    order = agenda.for_challengers(0, rivals([0.3, 0.2], [20, 20], [1.0, 300.0]), 1)
+    order = agenda.for_challengers(0, rivals([0.3, 0.2], [20, 20], [1.0, 300.0]), 1, one_level)
     assert order.config.tolist()[-1] == 2
 
 
@@ -275,7 +287,7 @@ def test_facts_say_what_a_checker_cannot_read_off_the_runs() -> None:
 def test_a_champion_sent_ahead_is_among_the_facts() -> None:
     """With one worker and many configurations: who, from where on, at which level."""
     table = table_of(np.full((60, 2000), 0.5), LIMIT)
-    story = told(table, 1, epsilon=0.2, whole=True)
+    story = told(table, 1, epsilon=0.2, whole=True, short=False)
     facts = story.race.facts()
     assert facts is not None
     assert "start" not in facts, "the scout was content before the race began"

@@ -115,3 +115,13 @@ def climb(value_and_slope: Callable[[float], tuple[float, float]], target: float
         if near:
             break
     return math.exp(held)
+
+
+def log_mean(total: float, n: float) -> float:
+    """Return the logarithm of a positive mean, also where the mean itself is too small for a number.
+
+    >>> log_mean(5e-324, 2.0) < log_mean(5e-324, 1.0) < 0.0
+    True
+    """
+    mean = total / n
+    return math.log(mean) if mean > 0.0 else math.log(total) - math.log(n)

@@ -17,6 +17,7 @@ from captime.bounds.betting import (
     check_scores,
     climb,
     counted,
+    log_mean,
     rounding_allowance,
     sine_nodes,
 )
@@ -52,7 +53,7 @@ def mixture_lower(
         return 0.0
     target = log_inverse + rounding_allowance(n)
     # At the mean the wealth is at most 1, so the root lies below.
-    return climb(lambda s: _log_wealth_and_slope(values, times, shares, s), target, math.log(total / n))
+    return climb(lambda s: _log_wealth_and_slope(values, times, shares, s), target, log_mean(total, n))
 
 
 def mixture_upper(

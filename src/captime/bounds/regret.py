@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from captime.arrays import FloatArray, IntArray
-from captime.bounds.betting import check_log_inverse, check_scores, climb, counted, rounding_allowance
+from captime.bounds.betting import check_log_inverse, check_scores, climb, counted, log_mean, rounding_allowance
 
 # Halving alone would settle the best share to 16 digits in so many steps; Newton's method needs far fewer.
 _STEPS = 60
@@ -54,7 +54,7 @@ def regret_lower(samples: FloatArray, log_inverse: float, counts: IntArray | Non
         return value, slope
 
     # At the mean no bet gains anything; just below it the best one does, and has a slope.
-    return climb(best_bet, target, math.log(total / n) - 1.0)
+    return climb(best_bet, target, log_mean(total, n) - 1.0)
 
 
 def _best_share(gain: FloatArray, times: FloatArray) -> float:

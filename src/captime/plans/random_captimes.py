@@ -7,6 +7,10 @@ same for every B (docs/random-captimes.md has the proof); larger B costs more ti
 
 Position j of the stream carries one draw v_j for all configurations. It comes from a generator of its own, keyed by the
 position, and knows nothing of instances, seeds or runtimes.
+
+A run may be stopped before K_j, at any moment and for any reason: its score is then known as an interval, and the
+bounds take the end that is safe (docs/random-captimes.md, step 10). The plan offers levels of such stops. A
+configuration that is hopeless against the leader is cleared at a low level, for a fraction of the CPU time.
 """
 
 from dataclasses import dataclass, field
@@ -49,9 +53,64 @@ class Schedule:
         return self._starts[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Levels of captimes below the drawn one.
+
+    At a level, a run whose drawn captime is at most `reach` runs until its draw; every other run is stopped at `stop`.
+
+    Attributes:
+        stop: CPU seconds by level, never falling.
+        reach: The longest drawn captime that a run may use up, by level, never falling; infinite at the last level.
+    """
+
+    stop: FloatArray
+    reach: FloatArray
+
+    @classmethod
+    def none(cls) -> "Stops":
+        """Return the only level at which every run may use up its draw."""
+        return cls(np.array([np.inf]), np.array([np.inf]))
+
+    @classmethod
+    def doubling(cls, utility: Utility, boost: float, longest: float) -> "Stops":
+        """Return stops that double up to the last one that shows anything, then ever longer draws.
+
+        A run stopped at c is worth at most max(u(c), 1/B): a stop between u⁻¹(1/B) and the drawn captime costs time and
+        shows nothing.
+
+        Args:
+            utility: What an answer is worth.
+            boost: B.
+            longest: The longest captime there is.
+        """
+        last = min(float(utility.inverse(np.array(1.0 / boost))), longest)
+        if not (np.isfinite(last) and last > 0.0) or boost <= 1.0:
+            return cls.none()
+        stop = [last * 0.5**k for k in range(_STOPS - 1, -1, -1)]
+        reach = [0.0] * len(stop)
+        while len(reach) < _LEVELS_AT_MOST and (further := last * 2.0 ** (len(reach) - _STOPS + 1)) < longest:
+            stop.append(last)
+            reach.append(further)
+        return cls(np.array([*stop, last]), np.array([*reach, np.inf]))
+
+    @property
+    def top(self) -> int:
+        """The last level, at which every run may use up its draw."""
+        return len(self.stop) - 1
+
+    def applied(self, drawn: FloatArray, level: IntArray) -> FloatArray:
+        """Return the captimes of runs with these drawn ones, at these levels."""
+        return np.where(drawn <= self.reach[level], drawn, np.minimum(drawn, self.stop[level]))
+
+
+# Stops up to u⁻¹(1/B), each twice the one before, and levels in all.
+_STOPS, _LEVELS_AT_MOST = 7, 14
+
+
 @dataclass(slots=True)
 class RandomCaptimes:
-    """One captime per stream position, the same for all configurations; there is only one level.
+    """A captime per stream position, the same for all configurations at one level.
 
     Args:
         utility: What an answer is worth; right-continuous, as every utility here is.
@@ -59,18 +118,20 @@ class RandomCaptimes:
         boost: B, at least 1, by position.
         longest: No run is given more CPU seconds than this, by position. A run stopped there is known only as "at least
             so long"; its score is an interval.
+        stops: Levels below the drawn captimes; none by default, so that every run is made once.
     """
 
     utility: Utility
     seed: int
     boost: Schedule
     longest: Schedule
+    stops: Stops = field(default_factory=Stops.none)
     _draws: FloatArray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
 
     @property
     def repeats(self) -> bool:
-        """Never: every run is made once."""
-        return False
+        """Whether there is more than one level."""
+        return self.stops.top > 0
 
     def draws(self, position: IntArray) -> FloatArray:
         """v_j, uniform on [0, 1)."""
@@ -85,10 +146,14 @@ class RandomCaptimes:
         ]
         self._draws = np.concatenate((self._draws, *blocks))
 
-    def captime(self, level: IntArray, position: IntArray) -> FloatArray:  # noqa: ARG002 (there is one level)
-        """K cut at the longest captime allowed."""
-        drawn = self.utility.inverse(self.draws(position) / self.boost.at(position))
-        return np.minimum(drawn, self.longest.at(position))
+    def drawn(self, position: IntArray) -> FloatArray:
+        """K, as long as it may be."""
+        return self.utility.inverse(self.draws(position) / self.boost.at(position))
+
+    def captime(self, level: IntArray, position: IntArray) -> FloatArray:
+        """K cut at the longest captime allowed, and at the stop of the level."""
+        captime = np.minimum(self.drawn(position), self.longest.at(position))
+        return captime if self.stops.top == 0 else self.stops.applied(captime, level)
 
     def floor(self, level: IntArray) -> FloatArray:
         """Scores can be 0."""
@@ -99,28 +164,28 @@ class RandomCaptimes:
         return seconds < self.captime(level, position)
 
     def settled(
-        self,
-        seconds: FloatArray,
-        worth: FloatArray,
-        level: IntArray,  # noqa: ARG002 (there is one level)
-        position: IntArray,
+        self, seconds: FloatArray, worth: FloatArray, level: IntArray, position: IntArray
     ) -> tuple[BoolArray, FloatArray, FloatArray]:
         """See the protocol. The score is decided from the measured time and the draw, not from the rounded captime."""
-        draw, boost, longest = self.draws(position), self.boost.at(position), self.longest.at(position)
+        draw, boost = self.draws(position), self.boost.at(position)
         least = 1.0 / boost
         # t < K if and only if u(t) > v/B, jumps, flat parts and ties included.
         finished = draw < boost * worth
         score = np.maximum(worth, least) * finished
-        # Stopped at the longest captime although K was longer: anything up to what an answer just then is worth.
-        at_longest = self.utility(longest)
-        stopped = (seconds >= longest) & np.isfinite(seconds) & (draw < boost * at_longest)
+        # Stopped although K was longer: anything up to what an answer just then is worth.
+        limit = self.longest.at(position)
+        if self.stops.top > 0:
+            drawn = np.minimum(self.drawn(position), limit)
+            limit = np.where(drawn <= self.stops.reach[level], limit, np.minimum(limit, self.stops.stop[level]))
+        at_limit = self.utility(limit)
+        stopped = (seconds >= limit) & np.isfinite(seconds) & (draw < boost * at_limit)
         low = score * ~stopped
-        high = np.where(stopped, np.maximum(at_longest, least), score)
+        high = np.where(stopped, np.maximum(at_limit, least), score)
         return finished & ~stopped, low, high
 
     def can_rise(self, level: IntArray) -> BoolArray:
-        """Never: what is wanted longer is wanted for later positions."""
-        return np.zeros(np.shape(level), dtype=np.bool_)
+        """Whether there is a level above; longer captimes than the longest are for later positions only."""
+        return np.asarray(level < self.stops.top)
 
     def alive(self, seconds: FloatArray, level: IntArray, position: IntArray) -> FloatArray:  # noqa: ARG002 (one level)
         """See the protocol."""

@@ -4,6 +4,7 @@ Schedules touch only what a certificate costs, never whether it is true.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,7 @@ class Agenda:
         ordered: Up to which position each configuration was told to run.
         start: The first position of the race; None before it is known.
         offset: By how many positions each begins after the start of the race.
+        level: Level of captimes that each configuration was ordered at.
     """
 
     def __init__(self, n_configs: int, growth: float, available: float) -> None:
@@ -69,12 +71,14 @@ class Agenda:
         self._available = available
         self.ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
         self.offset: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self.level: IntArray = np.zeros(n_configs, dtype=np.int64)
         self.start: int | None = None
 
     def enter(self, count: int) -> None:
         """So many more configurations."""
         nothing = np.zeros(count, dtype=np.int64)
         self.ordered, self.offset = np.append(self.ordered, nothing), np.append(self.offset, nothing)
+        self.level = np.append(self.level, nothing)
 
     def begin_at(self, config: int, position: int) -> None:
         """This one begins later than the race; only before its first order."""
@@ -85,15 +89,17 @@ class Agenda:
         """The stream has become longer at its end."""
         self._available = available
 
-    def place(self, config: IntArray, n: IntArray) -> Targets:
-        """Order these prefixes, as far as the stream goes and as far as they are new."""
+    def place(self, config: IntArray, n: IntArray, level: IntArray | None = None) -> Targets:
+        """Order these prefixes, as far as the stream goes and as far as they, or their levels, are new."""
         if math.isfinite(self._available):
             n = np.minimum(n, int(self._available))
-        more = n > self.ordered[config]
-        config, n = config[more], n[more]
-        self.ordered[config] = n
+        n = np.maximum(n, self.ordered[config])
+        level = self.level[config] if level is None else np.maximum(level, self.level[config])
+        more = (n > self.ordered[config]) | (level > self.level[config])
+        config, n, level = config[more], n[more], level[more]
+        self.ordered[config], self.level[config] = n, level
         first = None if self.start is None else self.start + self.offset[config]
-        return Targets(config, n, np.zeros(len(config), dtype=np.int64), first)
+        return Targets(config, n, level, first)
 
     def has_more(self, config: IntArray) -> BoolArray:
         """Whether the stream has positions that these have not been told to run."""
@@ -106,13 +112,17 @@ class Agenda:
         have = max(int(self.ordered[config]), start)
         return have + max(least, int(self._growth * (have - start)))
 
-    def for_challengers(self, leader: int, rivals: Rivals, slots: int) -> Targets:
+    def for_challengers(
+        self, leader: int, rivals: Rivals, slots: int, level_for: Callable[[int], tuple[int, bool]]
+    ) -> Targets:
         """The most urgent of those with the least work in hand, and the leader as far as the farthest of them.
 
         Args:
             leader: Who leads.
             rivals: Challengers that need runs and can have them.
             slots: How many runs are wanted.
+            level_for: The level of captimes that a challenger should be at, and whether runs of it are made longer
+                by that. If so, no new ones are ordered.
         """
         # How many strides each is behind with already; whoever is idle comes first, then whoever has least to do.
         have = np.maximum(self.ordered[rivals.config] - self.offset[rivals.config] - (self.start or 0), 0)
@@ -125,10 +135,12 @@ class Agenda:
         share = math.ceil(slots / (len(places) + 1)) if slots > 1 else 1
         least = np.minimum(np.ceil(stride[places]), share).astype(np.int64).tolist()
         chosen = rivals.config[places].tolist()
-        wanted = [(config, self.further(config, runs)) for config, runs in zip(chosen, least, strict=True)]
-        ahead = max((n for _, n in wanted), default=0)
+        wanted: list[tuple[int, int, int]] = []
+        for config, runs in zip(chosen, least, strict=True):
+            level, longer = level_for(config)
+            wanted.append((config, int(self.ordered[config]) if longer else self.further(config, runs), level))
+        ahead = max((n for _, n, _ in wanted), default=0)
         if self.ordered[leader] < ahead:
-            wanted.insert(0, (leader, max(ahead, self.further(leader, 1))))
-        return self.place(
-            np.array([config for config, _ in wanted], dtype=np.int64), np.array([n for _, n in wanted], dtype=np.int64)
-        )
+            wanted.insert(0, (leader, max(ahead, self.further(leader, 1)), level_for(leader)[0]))
+        columns = np.array(wanted, dtype=np.int64).reshape(-1, 3).T
+        return self.place(columns[0], columns[1], columns[2])

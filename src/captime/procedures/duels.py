@@ -48,6 +48,12 @@ class Duels:
         self._common = _later(board, leader)
         self._weighed[:] = 0
 
+    def forget(self, board: Scoreboard, leader: int, challenger: int) -> None:
+        """Weigh a challenger anew: longer captimes have changed its scores."""
+        self._counts[challenger] = 0
+        self._common[challenger] = _later(board, leader)[challenger]
+        self._weighed[challenger] = 0
+
     def due(self, board: Scoreboard, leader: int, longest: float = np.inf) -> IntArray:
         """Against whom there is noticeably more evidence than when it was last weighed.
 

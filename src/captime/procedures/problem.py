@@ -31,6 +31,8 @@ class Problem:
             if these are all, which procedures that grow take as so many random draws.
         duel_step: Differences of scores in duels are rounded up to multiples of this; None for what the goal needs. A
             campaign that was begun with a step keeps it, because decisions depend on it; validity does not.
+        short_captimes: Whether runs may be stopped early and repeated with a longer captime later. It needs a program
+            that takes the same time again with the same seed. If not, every run of a race is made once.
     """
 
     n_configs: int
@@ -44,6 +46,7 @@ class Problem:
     known_runtimes: Callable[[int], FloatArray] | None = None
     pool: PoolTerms | None = None
     duel_step: float | None = None
+    short_captimes: bool = True
 
     def __post_init__(self) -> None:
         check_delta(self.delta)

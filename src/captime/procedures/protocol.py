@@ -116,6 +116,15 @@ class HasTwoGoals(Protocol):
 
 
 @runtime_checkable
+class KeepsBook(Protocol):
+    """A procedure that says for which purposes CPU time was spent."""
+
+    def spending(self) -> dict[str, float]:
+        """CPU seconds by purpose; together they are all CPU time of the runs."""
+        ...
+
+
+@runtime_checkable
 class TakesNewcomers(Protocol):
     """A procedure that configurations may join on its way, added by somebody who has seen what happened so far."""
 

@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from captime.arrays import FloatArray, IntArray
+from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.procedures.agenda import Rivals, runs_missing
 from captime.procedures.problem import Problem
 from captime.procedures.race_claims import Claims
 from captime.procedures.race_facts import Terms, facts_of
+from captime.procedures.race_levels import Challenger, LevelCosts
 from captime.procedures.race_terms import SCOUT, Mode, check_options
 from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
@@ -29,6 +30,14 @@ _SCOUT_FROM = 24
 _SCOUT_INSTANCES = 128
 # With more slots than this nobody is sent ahead alone.
 _FEW_SLOTS = 4
+# The leader makes this many runs before its challengers: every challenger is cheaper to clear then.
+_LEADER_FIRST = 24
+# Its share of all CPU time as long as it goes first; larger if a lower bound of 1 - epsilon, which clears everything at
+# once, is in sight.
+_SHARE_FIRST, _SHARE_FOR_ALL = 0.2, 0.6
+# How far the leader's runs are looked ahead, as multiples of those it has, and on how many challengers that is weighed.
+_HORIZONS = np.array([1.1, 1.5, 2.0, 4.0, 8.0])
+_SAMPLED = 16
 
 
 class Race(Claims):
@@ -74,9 +83,26 @@ class Race(Claims):
         n_configs = problem.n_configs
         self.rounds = 0
         self._leader_share = leader_share
-        self._warm = WarmStart(n_configs, first_runs, _FINALISTS, problem.n_instances)
+        stops = self.plan.stops
+        # The last level at which every run is stopped before its draw.
+        shorter = int(np.count_nonzero(stops.reach == 0.0)) - 1 if stops.top else 0
+        self._warm = WarmStart(
+            n_configs,
+            2 if shorter else first_runs,
+            _FINALISTS,
+            problem.n_instances,
+            stops=shorter,
+            top=stops.top,
+        )
+        self._costs = LevelCosts(self.plan, boost, self._longest(self._aim)) if stops.top else None
+        self._levels: IntArray = np.zeros(n_configs, dtype=np.int64)
+        # For which leader, with how many runs, it was last weighed whether more of them save anything.
+        self._asked, self._saves = (-1, 0), False
+        # CPU seconds by configuration: in the warm start, and after it until it was cleared.
+        self._spent_warm: FloatArray = np.zeros(n_configs)
+        self._spent_cleared: FloatArray = np.zeros(n_configs)
         self._scout: Scout | None = None
-        if scout and n_configs >= _SCOUT_FROM and self._available >= _SCOUT_INSTANCES:
+        if scout and not shorter and n_configs >= _SCOUT_FROM and self._available >= _SCOUT_INSTANCES:
             level = -math.log(SCOUT * problem.delta)
             self._scout = Scout(n_configs, 1.0 - problem.epsilon, level, first_runs, self._board)
         self._tried = self._scout
@@ -101,6 +127,8 @@ class Race(Claims):
         if self._scout is not None and slots > _FEW_SLOTS and not self._agenda.ordered.any():
             # One configuration at a time would keep many workers waiting.
             self._scout = self._tried = None
+        if slots > _FEW_SLOTS and not self._agenda.ordered.any():
+            self._warm.without_probes()
         if self._scout is not None:
             members, positions = self._scout.wanted
             return self._agenda.place(members, np.full(len(members), positions))
@@ -112,25 +140,34 @@ class Race(Claims):
 
     def _warm_order(self, slots: int) -> Targets:
         """This rung's runs. If they are all under way and slots are free, judge it as it stands, or lengthen it."""
-        warm, tally = self._warm, self._tally
-        waiting = warm.alive[self._agenda.ordered[warm.alive] < warm.positions]
-        if not len(waiting) and tally is not None and warm.positions >= self._scouted:
+        warm, tally, agenda = self._warm, self._tally, self._agenda
+        if tally is not None and self.plan.repeats:
+            # A longer captime changes nothing for a run that has ended, and nothing is told of it.
+            self._climb(tally)
+            if self._start is not None:
+                return no_targets()
+        members = warm.members
+        waiting = members[(agenda.ordered[members] < warm.positions) | (agenda.level[members] < warm.level)]
+        few = slots <= _FEW_SLOTS and self.plan.repeats
+        if not len(waiting) and tally is not None and warm.positions >= self._scouted and not few:
             # Nobody has been told to run a later position, so whatever is known now may decide about those.
             if warm.heard(tally):
-                self._judge_warm_start(warm.means(tally))
+                if not warm.longer(tally):
+                    self._judge_warm_start(warm.means(tally))
             elif not warm.lengthen(slots):
                 self._begin(warm.ranking(warm.means(tally)))
             if self._start is not None:
                 return no_targets()
-            waiting = warm.alive[self._agenda.ordered[warm.alive] < warm.positions]
-        return self._agenda.place(waiting, np.full(len(waiting), warm.positions))
+            members = warm.members
+            waiting = members[(agenda.ordered[members] < warm.positions) | (agenda.level[members] < warm.level)]
+        return agenda.place(waiting, np.full(len(waiting), warm.positions), np.full(len(waiting), warm.level))
 
     def _race_order(self, slots: int) -> Targets:
         """The leader alone where that pays, else challengers with the leader ahead of them."""
         agenda, epsilon = self._agenda, self._epsilons()
         rivals = np.flatnonzero(epsilon > self.problem.epsilon)
         uncleared = len(rivals)
-        rivals = rivals[agenda.has_more(rivals)]
+        rivals = rivals[agenda.has_more(rivals) | (agenda.level[rivals] < self.plan.stops.top)]
         leader = np.array([self.leader])
         open_runs = np.zeros(len(epsilon), dtype=np.int64) if self._tally is None else self._tally.open
         # Its share of the slots; all of them if nobody else has anything left to run.
@@ -138,12 +175,37 @@ class Race(Claims):
         if not len(rivals):
             room = max(room, slots)
         if room > 0 and bool(agenda.has_more(leader)[0]) and (self._leader_pays(uncleared) or not len(rivals)):
-            return agenda.place(leader, np.array([agenda.further(self.leader, room)]))
+            return agenda.place(leader, np.array([agenda.further(self.leader, room)]), np.array([self.plan.stops.top]))
         mean, goal = self._board.means(), max(self.problem.epsilon, 0.5 * float(epsilon.max()))
         missing = runs_missing(epsilon, mean - mean[self.leader], self._board.scored, goal)
         return agenda.for_challengers(
-            self.leader, Rivals(rivals, self._urgency(epsilon)[rivals], missing[rivals], open_runs[rivals]), slots
+            self.leader,
+            Rivals(rivals, self._urgency(epsilon)[rivals], missing[rivals], open_runs[rivals]),
+            slots,
+            self._level_for,
         )
+
+    def _level_for(self, config: int) -> tuple[int, bool]:
+        """The level at which a challenger is cheapest to clear, as far as known, and whether that lengthens runs."""
+        now, top, tally = int(self._agenda.level[config]), self.plan.stops.top, self._tally
+        if self._costs is None or tally is None or now == top:
+            return top, False
+        q = float(self.lower[self.leader]) + max(self.problem.epsilon, 0.25 * self._held_epsilon())
+        if q >= 1.0:
+            return now, False
+        known = self._challenger(config)
+        level = self._costs.best_level(known, q)[0]
+        cut = known.position[known.high > known.low]
+        longer = self.plan.captime(np.array([level]), cut) > self.plan.captime(np.array([now]), cut)
+        return level, bool(longer.any())
+
+    def _first_of(self, config: int) -> int:
+        """The first position of the race that a configuration runs."""
+        return (self._start or 0) + int(self._agenda.offset[config])
+
+    def _held_epsilon(self) -> float:
+        """The epsilon certified so far."""
+        return 1.0 if self._best is None else self._best.epsilon
 
     def _urgency(self, epsilon: FloatArray) -> FloatArray:
         """Whoever holds epsilon up comes first: so the certificate gets better all the time, whatever the goal."""
@@ -151,11 +213,80 @@ class Race(Claims):
 
     def _leader_pays(self, rivals: int) -> bool:
         """Whether a second spent on the leader narrows the rest more than one spent on a challenger."""
-        if rivals < 2 or self._tally is None or not self._board.count[self.leader]:
+        if rivals < 2 or self._tally is None:
+            return False
+        count = int(self._board.count[self.leader] - self._board.offset[self.leader])
+        if self._costs is not None:
+            return count < _LEADER_FIRST or (self._leader_may_spend() and self._leader_saves(self._costs, count))
+        if not count:
             return False
         slack = self._board.mean(self.leader) - float(self.lower[self.leader])
         seconds = self._tally.seconds
         return slack > 0.125 * self._aim and float(seconds[self.leader]) < self._leader_share * float(seconds.sum())
+
+    def _leader_saves(self, costs: LevelCosts, count: int) -> bool:
+        """Whether more runs of the leader cost less than they save on the challengers that are still to be cleared.
+
+        Looks ahead to several numbers of runs, since a lower bound of 1 - epsilon clears every challenger at once.
+        """
+        q = float(self.lower[self.leader]) + self.problem.epsilon
+        if q >= 1.0 or self._tally is None:
+            return False
+        if self._asked == (self.leader, count):
+            return self._saves
+        mean, epsilon = self._board.mean(self.leader), self.problem.epsilon
+        slack = mean - float(self.lower[self.leader])
+        price = self._leader_seconds() / count
+        rivals = np.flatnonzero(self._epsilons() > epsilon)
+        sample = rivals[np.unique(np.linspace(0, len(rivals) - 1, _SAMPLED).astype(np.int64))]
+        share = len(rivals) / len(sample)
+        ahead = mean - slack / np.sqrt(_HORIZONS) + epsilon
+        now = np.array([self._clearing_cost(costs, config, q) for config in sample.tolist()])
+        self._asked, self._saves = (self.leader, count), False
+        for times, reached in zip(_HORIZONS.tolist(), ahead.tolist(), strict=True):
+            then = np.array([self._clearing_cost(costs, config, reached) for config in sample.tolist()])
+            saved = share * float((now - then).sum())
+            if saved > price * count * (times - 1.0):
+                self._saves = True
+                break
+        return self._saves
+
+    def _clearing_cost(self, costs: LevelCosts, config: int, q: float) -> float:
+        """About what it costs to clear a challenger once the leader's lower bound plus epsilon is q."""
+        if q >= 1.0:
+            return 0.0
+        return costs.best_level(self._challenger(config), q)[1]
+
+    def _challenger(self, config: int) -> Challenger:
+        """What is known of a configuration that is to be cleared."""
+        tally = self._tally
+        wanted = float(self._log_upper(np.array([config]))[0])
+        parts: list[tuple[IntArray, FloatArray, FloatArray]] = [(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
+        for first, end in (
+            (0, int(self._pilot_end[config])),
+            (self._first_of(config), int(self._agenda.ordered[config])),
+        ):
+            last = 0 if tally is None else min(end, int(tally.n[config]))
+            if tally is not None and last > first:
+                parts.append((np.arange(first, last), *tally.samples(config, first, last)))
+        position, low, high = (np.concatenate([part[column] for part in parts]) for column in range(3))
+        return Challenger(position, low, high, int(self._agenda.level[config]), wanted)
+
+    def _leader_may_spend(self) -> bool:
+        """Whether the leader has had its fair part: estimates may be wrong, and so may the choice of the leader."""
+        spent = 0.0 if self._tally is None else float(self._tally.seconds.sum())
+        enough_for_all = self._board.mean(self.leader) > 1.0 - self.problem.epsilon
+        return self._leader_seconds() < (_SHARE_FOR_ALL if enough_for_all else _SHARE_FIRST) * spent
+
+    def _leader_seconds(self) -> float:
+        """CPU seconds of the leader's runs in the race, about."""
+        tally = self._tally
+        return 0.0 if tally is None else float(tally.seconds[self.leader]) * self._race_share()
+
+    def _race_share(self) -> float:
+        """Which share of the leader's runs belongs to the race."""
+        count = int(self._board.count[self.leader] - self._board.offset[self.leader])
+        return count / max(1, count + int(self._pilot_end[self.leader]))
 
     # ------------------------------------------------------------------ what became known
 
@@ -167,17 +298,38 @@ class Race(Claims):
         if not fresh:
             return
         self.rounds += 1
+        before = self.candidates.copy()
         if self._scout is not None:
             self._judge_scout(tally, self._scout)
         elif not racing:
-            while self._start is None and not (self._known[self._warm.alive] < self._warm.positions).any():
-                self._judge_warm_start(self._warm.means(tally))
+            self._climb(tally)
         else:
             self._tighten(np.array(fresh))
         self._certify()
+        self._note_spending(tally, before)
+
+    def _climb(self, tally: Tally) -> None:
+        """Judge rungs of the warm start as long as everything they wanted to know is known."""
+        while self._start is None:
+            members = self._warm.members
+            waiting = (tally.settled[members] < self._warm.positions) | (tally.level[members] < self._warm.level)
+            if waiting.any():
+                break
+            if not self._warm.longer(tally):
+                self._judge_warm_start(self._warm.means(tally))
 
     def _take_in(self, tally: Tally, config: int) -> bool:
         """Read what is new about a configuration; False if there is nothing to judge."""
+        if tally.level[config] > self._levels[config]:
+            # All its scores may have changed.
+            self._levels[config] = tally.level[config]
+            self._board.forget(config)
+            self._known[config] = 0 if self._start is None or self._pilot_end[config] else self._first_of(config)
+            self._read[config] = 0
+            if config == self.leader:
+                self._duels.restart(self._board, config)
+            else:
+                self._duels.forget(self._board, self.leader, config)
         return self._take_in_pilot(tally, config) if self._start is None else self._take_in_race(tally, config)
 
     def _take_in_pilot(self, tally: Tally, config: int) -> bool:
@@ -220,6 +372,9 @@ class Race(Claims):
         """See claims."""
         nothing = np.zeros(count, dtype=np.int64)
         self._known, self._pilot_end = np.append(self._known, nothing), np.append(self._pilot_end, nothing)
+        self._levels = np.append(self._levels, nothing)
+        self._spent_warm = np.append(self._spent_warm, np.zeros(count))
+        self._spent_cleared = np.append(self._spent_cleared, np.zeros(count))
         return super().newcomers(count, earliest)
 
     def _let_in(self) -> None:
@@ -255,6 +410,8 @@ class Race(Claims):
         ordered = self._agenda.ordered
         self._start = self._agenda.start = max(self._warm.positions, int(ordered.max()))
         self._ranking = ranking
+        if self._tally is not None:
+            self._spent_warm = self._tally.seconds[:n_configs].copy()
         self.leader = int(ranking[0])
         if self.mode == "selection":
             # π of rank r is 1 / ((r + 1)(r + 2)); over all ranks these would sum to 1.
@@ -290,6 +447,41 @@ class Race(Claims):
             paired=self._paired,
             joined=tuple(self._joined),
         )
+
+    def spending(self) -> dict[str, float]:
+        """CPU seconds by purpose; a challenger's are booked where it was cleared, by its own bound or by a duel.
+
+        What a configuration spent after it was cleared is told apart: runs that were under way, and those of a
+        configuration that led before.
+        """
+        tally = self._tally
+        if tally is None:
+            return dict.fromkeys(("warm_start", "leader", "own_bound", "duel", "after_clearance", "not_cleared"), 0.0)
+        seconds = tally.seconds[: len(self._spent_warm)]
+        if self._start is None:
+            warm, seconds = float(seconds.sum()), np.zeros(len(seconds))
+        else:
+            warm, seconds = float(self._spent_warm.sum()), seconds - self._spent_warm
+        epsilon = self._epsilons()[: len(seconds)]
+        cleared = epsilon <= self.problem.epsilon
+        own = self.upper[: len(seconds)] - self.lower[self.leader] <= self.problem.epsilon
+        others = np.arange(len(seconds)) != self.leader
+        late = np.where(cleared & others, np.maximum(seconds - self._spent_cleared, 0.0), 0.0)
+        before = seconds - late
+        return {
+            "warm_start": warm,
+            "leader": float(seconds[self.leader]),
+            "own_bound": float(before[cleared & own & others].sum()),
+            "duel": float(before[cleared & ~own & others].sum()),
+            "after_clearance": float(late.sum()),
+            "not_cleared": float(seconds[~cleared & others].sum()),
+        }
+
+    def _note_spending(self, tally: Tally, before: BoolArray) -> None:
+        """Remember what a challenger had cost when it was cleared."""
+        if self._start is not None:
+            fresh = np.flatnonzero(before & ~self.candidates[: len(before)])
+            self._spent_cleared[fresh] = tally.seconds[fresh] - self._spent_warm[fresh]
 
     def finished(self) -> str | None:
         """See the protocol."""

@@ -80,6 +80,14 @@ class Scoreboard:
         for passed in (self.count, self.total, self.sure, self.offset):
             passed[config] = offset
 
+    def forget(self, config: int) -> None:
+        """Take out all scores of a configuration: longer captimes have changed them, and they are read anew."""
+        self._low_counts[config] = self._loss_counts[config] = 0
+        self._awaited.pop(config, None)
+        self._sums[config] = self._tail_sums[config] = 0.0
+        for passed in (self.count, self.total, self.sure):
+            passed[config] = self.offset[config]
+
     # ------------------------------------------------------------------ what became known
 
     def add(self, config: int, low: FloatArray, high: FloatArray, *, race: bool) -> None:

@@ -19,6 +19,11 @@ _MANY, _MANY_KEEP_ONE_IN = 16, 4
 _HEARD = 0.75
 # A rung that offers less than so many runs per slot is not worth having: the race has work for everybody.
 _RUNS_PER_SLOT = 1.0
+# How many configurations look for the captime at which runs of the first rung begin to finish, before all are run.
+_PROBES = 8
+# Captimes rise until one configuration in this many, and at least two, has finished a run: otherwise the ranking of a
+# rung would be chance.
+_FINISHERS_ONE_IN = 24
 
 
 class WarmStart:
@@ -32,19 +37,54 @@ class WarmStart:
         first: Positions of the first rung.
         finalists: Stop halving once no more than so many are left.
         available: Length of the stream; None if it is endless. The warm start takes at most an eighth of it.
+        stops: Up to which level runs of the first configurations are stopped early; 0 if none is.
+        top: The last level.
 
     Attributes:
         alive: Who takes part in this rung.
         positions: How far they run, counted from the start of the stream.
+        level: At which level of captimes.
     """
 
-    def __init__(self, n_configs: int, first: int, finalists: int, available: int | None) -> None:
+    def __init__(
+        self, n_configs: int, first: int, finalists: int, available: int | None, *, stops: int = 0, top: int = 0
+    ) -> None:
+        self._stops, self._top = stops, top
+        self.level = 0 if stops else top
+        self._probing = stops > 0 and n_configs > _PROBES
         self._most = math.inf if available is None else max(1, available // 8)
         self._dropped: list[IntArray] = []
         self._finalists = finalists
         self._needed = int(min(first, self._most)) if n_configs > 1 else 0
         self.alive: IntArray = np.arange(n_configs)
         self.positions = self._needed
+
+    @property
+    def members(self) -> IntArray:
+        """Who has to run the positions of this rung now, at its level."""
+        return self.alive[:: max(1, len(self.alive) // _PROBES)][:_PROBES] if self._probing else self.alive
+
+    def without_probes(self) -> None:
+        """Begin with all configurations at a middle level: a few probes would keep many workers waiting."""
+        if self._probing:
+            self._probing, self.level = False, self._stops // 2 + 1
+
+    def longer(self, tally: Tally) -> bool:
+        """Raise the level if too few have finished anything at this one; False if the rung can be judged.
+
+        Any captime is valid, and may follow from any result (docs/random-captimes.md, step 10).
+        """
+        finished = int(np.count_nonzero(tally.completed[self.members]))
+        if self._probing:
+            self._probing = finished == 0 and self.level < self._stops
+            self.level = min(self.level + 1, self._stops)
+            return True
+        enough = max(2, len(self.alive) // _FINISHERS_ONE_IN) if self.level < self._stops else 1
+        if self.level >= self._top or finished >= enough:
+            return False
+        # Four times as long, since the runs begin anew.
+        self.level += 2 if self.level + 2 <= self._stops else 1
+        return True
 
     def heard(self, tally: Tally) -> bool:
         """Whether enough runs of those in this rung have ended to judge it without the others."""
@@ -83,6 +123,8 @@ class WarmStart:
             return self.ranking(means)
         self._dropped.append(order[kept:])
         self.alive = order[:kept]
+        # Fewer configurations, more positions, longer captimes.
+        self.level = min(self.level + 1, self._top)
         self._needed *= 2
         self.positions = further
         return None

@@ -11,7 +11,7 @@ from captime.sources.accounting import Accounting
 from captime.utilities import Utility
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
     """A finished simulation: what was asked and what came out.
 
@@ -44,6 +44,14 @@ class Simulation:
     seed: int
     accounting: Accounting
     outcome: Outcome = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Return one line: the recommended configuration, what is certified of it, and what it would have cost."""
+        held = self.certificate
+        return (
+            f"<Simulation of {self.table.name!r}: {self.config_name!r}, epsilon {held.epsilon:.4f}, delta "
+            f"{held.delta:g}, {int(self.outcome.runs.sum()):,} runs, {self.cpu_seconds:.6g} CPU seconds>"
+        )
 
     @property
     def certificate(self) -> Certificate:

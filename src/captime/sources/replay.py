@@ -87,6 +87,8 @@ class Replay:
         self.raises: list[tuple[IntArray, IntArray, FloatArray]] = []
         self.rerun_seconds: dict[Accounting, float] = {"restart": 0.0, "resume": 0.0}
         self._pays = pays
+        # Positions that a configuration never runs, as pairs of the first and the one behind the last.
+        self._gaps: dict[int, list[tuple[int, int]]] = {}
 
     def answer(self, targets: Targets) -> IntArray:
         """Bring the tally to the orders; return the configurations it changed."""
@@ -132,6 +134,9 @@ class Replay:
     def _skip(self, config: IntArray, first: IntArray) -> None:
         """These configurations never run the positions from where they are up to `first`."""
         gap = np.maximum(first - self.tally.n.take(config), 0)
+        for which in config[gap > 0].tolist():
+            begin = int(self.tally.n[which])
+            self._gaps.setdefault(which, []).append((begin, int(first[config == which][0])))
         self.tally.skipped[config] += gap
         self.tally.n[config] += gap
 
@@ -146,6 +151,9 @@ class Replay:
         """
         seconds = self.seconds(config, 0, n)
         cut = ~self.plan.completes(seconds, before[:, None], np.arange(n))
+        for row, which in enumerate(config.tolist()):
+            for begin, end in self._gaps.get(which, ()):
+                cut[row, begin:end] = False
         # The cut runs of a row stand side by side; rows without any are left at 0.
         counts = cut.sum(axis=1)
         some = counts > 0

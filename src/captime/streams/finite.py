@@ -75,6 +75,11 @@ class FiniteStream:
         return len(self._instances)
 
     @property
+    def instances(self) -> Sequence[Instance]:
+        """All instances, in the order in which they were given."""
+        return self._instances
+
+    @property
     def has_answers(self) -> bool:
         """Whether the right answer of any instance is known."""
         return any(each.answer is not None for each in self._instances)

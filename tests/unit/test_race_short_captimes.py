@@ -1,0 +1,190 @@
+"""Races that stop runs early and repeat them with longer captimes (docs/random-captimes.md, step 10)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from captime import RuntimeTable, parse_utility, simulate
+from captime.arrays import FloatArray, IntArray
+from captime.evidence import Evidence
+from captime.executors.virtual import VirtualExecutor
+from captime.live import drive_parallel
+from captime.plans.random_captimes import RandomCaptimes, Schedule, Stops
+from captime.procedures.problem import Problem
+from captime.procedures.race import Race
+from captime.sources.sampling import stream_of
+
+UTILITIES = ("uniform(60)", "log-laplace(60, 1)", "step(20)", "exponential(30)")
+LIMIT = 300.0
+BOOST = 1.25
+
+
+def table_of(seconds: FloatArray) -> RuntimeTable:
+    """A table of these runtimes, with a timeout."""
+    n_configs, n_instances = seconds.shape
+    configs, instances = (tuple(f"{kind}{k}" for k in range(n)) for kind, n in (("c", n_configs), ("i", n_instances)))
+    return RuntimeTable("made up", configs, instances, np.minimum(seconds, LIMIT), LIMIT, np.arange(n_instances))
+
+
+def one_excellent(rng: np.random.Generator, n_configs: int = 60) -> FloatArray:
+    """One configuration answers within seconds, the others hardly ever."""
+    seconds = np.where(rng.random((n_configs, 400)) < 0.15, rng.exponential(20.0, (n_configs, 400)), LIMIT)
+    seconds[rng.integers(n_configs)] = rng.exponential(3.0, 400)
+    return seconds
+
+
+def near_ties(rng: np.random.Generator, n_configs: int = 48) -> FloatArray:
+    """All fail on the same third of the instances and differ little on the others."""
+    hard = rng.random(400) < 0.33
+    seconds = rng.exponential(6.0, (n_configs, 400)) * rng.uniform(0.8, 1.2, (n_configs, 1))
+    return np.where(hard, LIMIT, seconds)
+
+
+def best_is_slow(rng: np.random.Generator, n_configs: int = 48) -> FloatArray:
+    """The best takes 5 seconds always; the others answer at once on three instances of four, and never on the rest."""
+    seconds = np.where(rng.random((n_configs, 400)) < 0.75, 0.1, LIMIT)
+    seconds[rng.integers(n_configs)] = 5.0
+    return seconds
+
+
+WORLDS = (one_excellent, near_ties, best_is_slow)
+
+
+def truth_of(table: RuntimeTable, text: str) -> FloatArray:
+    """Mean utilities over the instances of a table: streams draw them with replacement."""
+    utility = parse_utility(text)
+    worth = np.where(table.seconds < LIMIT, utility(table.seconds), 0.0)
+    return np.asarray(worth.mean(axis=1))
+
+
+def is_false(table: RuntimeTable, text: str, seed: int) -> bool:
+    """Whether any certificate on the way of a race names a configuration that is not within its epsilon."""
+    result = simulate(table, utility=parse_utility(text), delta=0.2, epsilon=0.1, sampling="replace", seed=seed)
+    truth, made = truth_of(table, text), result.outcome.trace.decisions()
+    return bool((truth.max() - truth[made.config] > made.epsilon + 1e-9).any())
+
+
+@pytest.mark.parametrize("text", UTILITIES)
+def test_ends_of_scores_hold_the_score_at_every_level(text: str) -> None:
+    """The interval at a level contains the score of the run that is never stopped, and shrinks from level to level."""
+    utility = parse_utility(text)
+    rng = np.random.default_rng(5)
+    stops = Stops.doubling(utility, BOOST, LIMIT)
+    plan = RandomCaptimes(utility, 7, Schedule(BOOST), Schedule(LIMIT), stops)
+    position = np.arange(3000)
+    seconds = np.concatenate((rng.exponential(20.0, 2000), rng.uniform(0.0, 400.0, 1000)))
+    worth = utility(seconds)
+    score = np.where(plan.draws(position) < BOOST * worth, np.maximum(worth, 1.0 / BOOST), 0.0)
+    before = (np.zeros(3000), np.ones(3000))
+    captime = np.zeros(3000)
+    for level in range(stops.top + 1):
+        levels: IntArray = np.full(3000, level)
+        assert (plan.captime(levels, position) >= captime).all()
+        captime = plan.captime(levels, position)
+        _, low, high = plan.settled(seconds, worth, levels, position)
+        assert (low <= score).all()
+        assert (score <= high).all()
+        assert (low >= before[0]).all()
+        assert (high <= before[1]).all()
+        before = (low, high)
+    assert (captime == np.minimum(plan.drawn(position), LIMIT)).all()
+
+
+def test_stops_end_where_a_longer_one_shows_nothing() -> None:
+    """The last stop is u⁻¹(1/B); with B = 1 there is none, and every run is made once."""
+    utility = parse_utility("uniform(60)")
+    assert Stops.doubling(utility, BOOST, LIMIT).stop[-1] == pytest.approx(12.0)
+    assert Stops.doubling(utility, 1.0, LIMIT).top == 0
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_certificates_on_the_way_are_true(world: object) -> None:
+    """No false certificate in some races of each world; `make coverage` has many more."""
+    assert callable(world)
+    rng = np.random.default_rng(11)
+    wrong = [is_false(table_of(world(rng)), "uniform(60)", seed) for seed in range(4)]
+    assert sum(wrong) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("text", UTILITIES[:2])
+def test_certificates_on_the_way_are_true_in_many_races(
+    world: object, text: str, record_property: Callable[[str, object], None]
+) -> None:
+    """The share of races with a false certificate at any moment is at most delta."""
+    assert callable(world)
+    rng = np.random.default_rng(12)
+    races = 400
+    wrong = sum(is_false(table_of(world(rng)), text, seed) for seed in range(races))
+    record_property("error rate", f"{wrong / races:.4f}")
+    record_property("nominal", "0.2")
+    assert wrong <= 0.2 * races
+
+
+def test_a_stopped_run_that_counts_as_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a run stopped before its draw counts 0 at both ends. The slow best is then cleared, which is false."""
+
+    def as_nothing(
+        plan: RandomCaptimes, seconds: FloatArray, worth: FloatArray, level: IntArray, position: IntArray
+    ) -> tuple[object, FloatArray, FloatArray]:
+        captime = plan.captime(level, position)
+        done = (seconds < captime) & (plan.draws(position) < BOOST * worth)
+        score = np.where(done, np.maximum(worth, 1.0 / BOOST), 0.0)
+        return done, score, score
+
+    rng = np.random.default_rng(3)
+    tables = [table_of(best_is_slow(rng)) for _ in range(3)]
+    assert not any(is_false(table, "uniform(60)", seed) for seed, table in enumerate(tables))
+    monkeypatch.setattr(RandomCaptimes, "settled", as_nothing)
+    assert any(is_false(table, "uniform(60)", seed) for seed, table in enumerate(tables))
+
+
+def test_an_excellent_leader_is_found_for_a_fraction_of_the_time() -> None:
+    """Short captimes cost at most half of what drawn ones cost where nearly all configurations are hopeless."""
+    table = table_of(one_excellent(np.random.default_rng(2)))
+    utility = parse_utility("uniform(60)")
+    spent = []
+    for short in (True, False):
+        problem = Problem(60, utility, 0.1, 0.1, captime_limit=LIMIT, short_captimes=short)
+        race = Race(problem)
+        executor = VirtualExecutor(table, stream_of("replace", table.groups, 1), 1)
+        outcome = drive_parallel(race, executor, Evidence(60, race.plan, utility))
+        assert race.certificate().epsilon <= 0.1
+        spent.append(float(outcome.seconds.sum()))
+    assert spent[0] < 0.5 * spent[1]
+
+
+@pytest.mark.parametrize("workers", [1, 8, 64])
+def test_many_workers_reach_the_goal_and_name_the_best(workers: int) -> None:
+    """The live path with runs in flight and runs made again: the same claim for any number of workers."""
+    table = table_of(one_excellent(np.random.default_rng(4)))
+    utility = parse_utility("log-laplace(60, 1)")
+    race = Race(Problem(60, utility, 0.1, 0.1, captime_limit=LIMIT))
+    executor = VirtualExecutor(table, stream_of("replace", table.groups, 1), workers)
+    drive_parallel(race, executor, Evidence(60, race.plan, utility))
+    held, truth = race.certificate(), truth_of(table, "log-laplace(60, 1)")
+    assert held.epsilon <= 0.1
+    assert truth[held.config] >= truth.max() - held.epsilon
+
+
+def test_programs_that_do_not_repeat_themselves_have_one_level() -> None:
+    """And so have short lists, whose decisions are those of earlier releases."""
+    utility = parse_utility("uniform(60)")
+    assert Race(Problem(60, utility, 0.1, 0.1)).plan.repeats
+    assert not Race(Problem(60, utility, 0.1, 0.1, short_captimes=False)).plan.repeats
+    assert not Race(Problem(39, utility, 0.1, 0.1)).plan.repeats
+
+
+@pytest.mark.parametrize("n_configs", [12, 60])
+def test_the_book_of_cpu_time_adds_up(n_configs: int) -> None:
+    """Every CPU second has one purpose; where nearly all are hopeless, none is cleared by a duel at great cost."""
+    table = table_of(one_excellent(np.random.default_rng(6), n_configs))
+    result = simulate(table, utility=parse_utility("uniform(60)"), delta=0.1, epsilon=0.1, sampling="replace", seed=1)
+    book = result.outcome.spending
+    assert sum(book.values()) == pytest.approx(float(result.outcome.seconds.sum()))
+    assert all(seconds >= 0.0 for seconds in book.values())
+    assert book["warm_start"] > 0.0
+    assert book["leader"] > 0.0
+    assert book["not_cleared"] == 0.0
