@@ -1,0 +1,160 @@
+"""A comparison in words: one sentence, a table, Markdown for a pull request, and one JSON object."""
+
+from captime.comparison.comparing import Comparison
+from captime.comparison.pairs import BASE, CANDIDATE, Difference, Gate, GateVerdict, WorthMore
+from captime.report.campaigned import campaign_json, table_of_campaign, warnings_of
+from captime.report.configuration_words import as_markdown as table_in_markdown
+from captime.report.configuration_words import as_text as table_in_text
+from captime.report.configuration_words import caption
+from captime.report.stopped import why_stopped
+from captime.report.words import cpu_time, printable, rounded_down, rounded_up
+from captime.utilities.durations import duration_text
+
+_BADGES = {
+    GateVerdict.NOT_WORSE: ":white_check_mark:",
+    GateVerdict.WORSE: ":x:",
+    GateVerdict.UNDECIDED: ":grey_question:",
+}
+_MARKDOWN = "\\`*_{}[]<>#|~"
+
+
+def sentence(comparison: Comparison) -> str:
+    """Return what is certified, in one sentence."""
+    match comparison.decision:
+        case Gate() as gate:
+            return _of_gate(comparison, gate)
+        case WorthMore() as asked:
+            return _of_difference(comparison, asked)
+        case None:
+            return _of_best(comparison)
+
+
+def lines(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return what stands below the table, as labelled lines."""
+    campaign = comparison.campaign
+    outcome, question = campaign.outcome, campaign.question
+    spent = cpu_time(campaign.cpu_seconds, question.clock)
+    found = [("warning", words) for words in warnings_of(campaign)]
+    if isinstance(comparison.decision, Gate):
+        found.append(("difference", _interval(comparison.decision)))
+    elif comparison.decision is not None:
+        found.append(("compared", f"{comparison.decision.n:,} pairs of runs on the same instances"))
+    return [
+        *found,
+        ("utility", str(question.utility)),
+        ("cost", f"{spent}, {int(outcome.runs.sum()):,} runs, {duration_text(outcome.wall_seconds)} on the clock"),
+        ("stopped because", why_stopped(outcome.stopped, question.goal)),
+        ("about", _about(comparison)),
+        ("ledger", str(campaign.record)),
+    ]
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return the sentence, the table and the lines, for a console that needs no colour."""
+    table = table_of_campaign(comparison.campaign)
+    rows = [] if table is None else ["", table_in_text(table), caption(table, len(table)), ""]
+    width = max(len(label) for label, _ in lines(comparison))
+    below = [f"{label.ljust(width)}  {printable(value)}" for label, value in lines(comparison)]
+    return "\n".join([sentence(comparison), *rows, *below])
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """Return a comment for a pull request."""
+    verdict = comparison.verdict
+    badge = f"{_BADGES[verdict]} " if isinstance(verdict, GateVerdict) else ""
+    table = table_of_campaign(comparison.campaign)
+    rows = [] if table is None else [table_in_markdown(table), "", f"<sub>{_plain(caption(table, len(table)))}</sub>"]
+    commands = [
+        f"- **{_plain(each.name)}**: `{each.text}`; an answer is {_plain(each.counts)}"
+        for each in comparison.candidates
+    ]
+    below = [f"- {label}: {_plain(value)}" for label, value in lines(comparison)]
+    detail = ["<details><summary>commands, cost and ledger</summary>", "", *commands, *below, "", "</details>"]
+    return "\n".join([f"### {badge}captime compare", "", f"**{_plain(sentence(comparison))}**", "", *rows, "", *detail])
+
+
+def as_json(comparison: Comparison) -> dict[str, object]:
+    """Return the object of `captime run --json`, with one more key for what only a comparison has."""
+    decision = comparison.decision
+    gate = decision if isinstance(decision, Gate) else None
+    return {
+        **campaign_json(comparison.campaign),
+        "comparison": {
+            "sentence": sentence(comparison),
+            "verdict": None if decision is None else decision.verdict.value,
+            "decided": comparison.decided,
+            "not_worse_by": None if gate is None else gate.margin,
+            "at_least": decision.share if isinstance(decision, WorthMore) else None,
+            "difference_low": None if gate is None else gate.low,
+            "difference_high": None if gate is None else gate.high,
+            "pairs": None if decision is None else decision.n,
+            "proposed_utility": comparison.proposal or None,
+            "commands": [
+                {
+                    "name": each.name,
+                    "command": list(each.words),
+                    "answer": each.answer,
+                    "exit_codes": list(each.exit_codes) if each.words else None,
+                    "solver": each.solver or None,
+                }
+                for each in comparison.candidates
+            ],
+        },
+    }
+
+
+def _of_gate(comparison: Comparison, gate: Gate) -> str:
+    base, candidate = (printable(comparison.candidates[which].name) for which in (BASE, CANDIDATE))
+    match gate.verdict:
+        case GateVerdict.NOT_WORSE:
+            return f"{_surely(gate.delta)}, {candidate} is not worse than {base} by more than {gate.margin:g}."
+        case GateVerdict.WORSE:
+            return f"{_surely(gate.delta)}, {candidate} is worse than {base}."
+        case GateVerdict.UNDECIDED:
+            return f"Undecided: {candidate} may be worse than {base} by more than {gate.margin:g}, or not worse at all."
+
+
+def _of_difference(comparison: Comparison, asked: WorthMore) -> str:
+    first, second = (printable(each.name) for each in comparison.candidates)
+    share = f"{100 * asked.share:g} %"
+    match asked.verdict:
+        case Difference.FIRST:
+            return f"{_surely(asked.delta)}, {first} is worth at least {share} more than {second}."
+        case Difference.SECOND:
+            return f"{_surely(asked.delta)}, {second} is worth at least {share} more than {first}."
+        case Difference.NEITHER:
+            return f"{_surely(asked.delta)}, neither of {first} and {second} is worth {share} more than the other."
+        case Difference.UNDECIDED:
+            return f"Undecided: whether {first} or {second} is worth {share} more than the other is not known yet."
+
+
+def _of_best(comparison: Comparison) -> str:
+    held, name = comparison.certificate, printable(comparison.config_name)
+    if held.epsilon >= 1.0:
+        return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} commands."
+    near = "is" if held.epsilon <= 0.0 else f"is within {rounded_up(held.epsilon)} of"
+    return f"{_surely(held.delta)}, {name} {near} the best of these {held.n_configs} commands."
+
+
+def _surely(delta: float) -> str:
+    return f"With probability at least {rounded_down(100 * (1 - delta), 2).rstrip('0').rstrip('.')} %"
+
+
+def _interval(gate: Gate) -> str:
+    """Return the two bounds on the difference, rounded outward."""
+    low = f"at least {rounded_down(gate.low)}" if gate.low > -1.0 else ""
+    high = f"at most {rounded_up(gate.high)}" if gate.high < 1.0 else ""
+    ends = " and ".join(each for each in (low, high) if each) or "not known yet"
+    return f"{ends} in expected utility, second minus first; from {gate.n:,} pairs of runs"
+
+
+def _about(comparison: Comparison) -> str:
+    stream = comparison.campaign.question.stream
+    if stream.population == "finite":
+        return f"the mean over exactly these {stream.n_instances:,} instances"
+    return "all instances that these are a fair sample of"
+
+
+def _plain(text: str) -> str:
+    """Return a text whose characters mean nothing to Markdown."""
+    return "".join(f"\\{each}" if each in _MARKDOWN else each for each in printable(text))
