@@ -1,0 +1,273 @@
+"""From a campaign to a path between two of its configurations: what differs, where it is run, in which order.
+
+The order is chosen on instances of its own. Each group of settings is tried alone, added to the first configuration and
+taken out of the last one; groups that help most change first, and those that hardly matter change together at the end.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.campaign.held_out import met_before, on_generated
+from captime.campaign.judging import in_space, instances_of, on_some
+from captime.campaign.roster import settings_of
+from captime.errors import ScenarioError
+from captime.ledger import ConfigRow
+from captime.ledger.rows import SampleRow
+from captime.programs.configurations import Configuration, Setting
+from captime.scenario import Scenario
+from captime.spaces import Space
+from captime.spaces.clauses import parents
+from captime.streams import FiniteStream
+
+_OWN = ("command", "answer", "exit_codes")
+# A group whose effect seems smaller than this share of the whole gain has no step of its own.
+_LITTLE = 0.02
+# Fewer instances than this are too few to bound anything on.
+_FEWEST = 10
+
+Group = tuple[str, ...]
+"""Settings that change together: a parameter, and those that are only there with one of its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between two configurations.
+
+    Attributes:
+        start: Settings of the first.
+        goal: Settings of the last.
+        groups: What changes, each setting in one group.
+        space: The space they come from; None if they were listed.
+    """
+
+    start: Mapping[str, Setting]
+    goal: Mapping[str, Setting]
+    groups: tuple[Group, ...]
+    space: Space | None
+
+    @property
+    def n_settings(self) -> int:
+        """How many settings differ."""
+        return sum(map(len, self.groups))
+
+    def mixed(self, changed: Sequence[Group]) -> dict[str, Setting] | None:
+        """Return the first configuration with these groups as in the last; None if the space forbids it."""
+        names = {name for group in changed for name in group}
+        both = dict.fromkeys([*self.start, *self.goal])
+        source = {name: self.goal if name in names else self.start for name in both}
+        settings = {name: side[name] for name, side in source.items() if name in side}
+        if self.space is None:
+            return settings
+        try:
+            return in_space(self.space, settings, "ablation")[0]
+        except ScenarioError:
+            return None
+
+
+def difference_between(first: ConfigRow, last: ConfigRow, space: Space | None) -> Difference:
+    """Find what differs; refuse configurations that are programs of their own, or the same."""
+    for name in _OWN:
+        if first.settings.get(name) != last.settings.get(name):
+            raise ScenarioError(
+                f"{first.name!r} and {last.name!r} differ in their {name}: they are different programs, and no setting "
+                "leads from one to the other. Name two configurations of one program with --from and --to"
+            )
+    start, goal = dict(settings_of(first)), dict(settings_of(last))
+    absent = object()
+    changed = [name for name in {**start, **goal} if start.get(name, absent) != goal.get(name, absent)]
+    if not changed:
+        raise ScenarioError(
+            f"{first.name!r} and {last.name!r} have the same settings, so there is nothing to explain; name two others "
+            "with --from and --to"
+        )
+    return Difference(start, goal, _groups(changed, start, goal, space), space)
+
+
+def _groups(
+    changed: Sequence[str], start: Mapping[str, Setting], goal: Mapping[str, Setting], space: Space | None
+) -> tuple[Group, ...]:
+    """Put parameters that only one side has to the parameters that decide whether they are there."""
+    leader = {name: name for name in changed}
+
+    def root(name: str) -> str:
+        while leader[name] != name:
+            name = leader[name]
+        return name
+
+    for name in changed:
+        if space is None or name not in space.conditions or (name in start and name in goal):
+            continue
+        for above in parents(space.conditions[name]):
+            if above in leader:
+                leader[root(name)] = root(above)
+    found: dict[str, list[str]] = {}
+    for name in changed:
+        found.setdefault(root(name), []).append(name)
+    return tuple(tuple(sorted(group, key=lambda each: each != head)) for head, group in found.items())
+
+
+# ------------------------------------------------------------------ the order
+
+
+def trials_of(difference: Difference) -> dict[str, dict[str, Setting]]:
+    """Return what is run to choose the order: both ends, each group added to one and taken out of the other."""
+    found = {"start": dict(difference.start), "goal": dict(difference.goal)}
+    for number, group in enumerate(difference.groups):
+        others = [each for each in difference.groups if each is not group]
+        for word, settings in (("with", difference.mixed([group])), ("without", difference.mixed(others))):
+            if settings is not None:
+                found[f"{word}-{number}"] = settings
+    return found
+
+
+def order_of(difference: Difference, names: Sequence[str], means: FloatArray, most: int) -> list[tuple[Group, ...]]:
+    """Return the steps of the path: which groups change at each.
+
+    Args:
+        difference: What differs.
+        names: Of the configurations that were tried, as `trials_of` calls them.
+        means: What each was seen to be worth.
+        most: How many groups may have a step of their own.
+    """
+    seen = dict(zip(names, means.tolist(), strict=True))
+    whole = seen["goal"] - seen["start"]
+
+    def effect(number: int) -> float:
+        ends = [seen[f"with-{number}"] - seen["start"]] if f"with-{number}" in seen else []
+        ends += [seen["goal"] - seen[f"without-{number}"]] if f"without-{number}" in seen else []
+        return float(np.mean(ends)) if ends else 0.0
+
+    effects = {group: effect(number) for number, group in enumerate(difference.groups)}
+    ranked = sorted(difference.groups, key=lambda group: -effects[group])
+    alone = [group for group in ranked if effects[group] >= _LITTLE * abs(whole)][:most]
+    rest = [group for group in ranked if group not in alone]
+    return _allowed(difference, alone, rest)
+
+
+def _allowed(difference: Difference, alone: list[Group], rest: list[Group]) -> list[tuple[Group, ...]]:
+    """Return the steps in an order that the space allows; what fits nowhere changes at the end, together."""
+    steps: list[tuple[Group, ...]] = []
+    done: list[Group] = []
+    waiting = list(alone)
+    while waiting:
+        fits = next((group for group in waiting if difference.mixed([*done, group]) is not None), None)
+        if fits is None:
+            rest = [*waiting, *rest]
+            break
+        waiting.remove(fits)
+        done.append(fits)
+        steps.append((fits,))
+    return [*steps, tuple(rest)] if rest else steps
+
+
+def path_of(difference: Difference, steps: Sequence[tuple[Group, ...]]) -> list[Configuration]:
+    """Return the configurations of the path; the last has everything changed."""
+    done: list[Group] = []
+    found = [Configuration("start", difference.start)]
+    for number, step in enumerate(steps, start=1):
+        done += step
+        settings = difference.mixed(done) if number < len(steps) else difference.goal
+        if settings is None:
+            raise ScenarioError("a step of the ablation path is forbidden by the space; say --steps 1")
+        found.append(Configuration("goal" if number == len(steps) else f"step-{number}", settings))
+    return found
+
+
+# ------------------------------------------------------------------ the instances
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the order is chosen, and where the path is bounded: no instance is in both, and no choice rests on either.
+
+    Attributes:
+        choice: The scenario on the first.
+        bounds: The scenario on the second.
+        n_choice: How many instances the order is chosen on.
+        n_bounds: How many there are for the bounds; None without end.
+        n_met: How many of the instances named were left out because the campaign had met them.
+    """
+
+    choice: Scenario
+    bounds: Scenario
+    n_choice: int
+    n_bounds: int | None
+    n_met: int = 0
+
+
+def places_of(campaign: Scenario, tested: Scenario, samples: Sequence[SampleRow], n_choice: int) -> Places:
+    """Split the instances that the campaign has not met.
+
+    Args:
+        campaign: Its scenario.
+        tested: The scenario on the instances that were asked for; the campaign's own if none were.
+        samples: The positions that the campaign has used.
+        n_choice: How many instances the order may be chosen on; fewer where there are few.
+    """
+    stream = tested.stream
+    if not isinstance(stream, FiniteStream):
+        used = 1 + max((sample.position for sample in samples), default=-1)
+        choice, bounds = (on_generated(campaign, first, "instances") for first in (used, used + n_choice))
+        return Places(choice, bounds, n_choice, None)
+    if stream.length is None:
+        # Exactly these instances are meant, and further draws of them are as good as any.
+        return Places(_redrawn(tested, "choice"), _redrawn(tested, "bounds"), n_choice, None)
+    met = set(met_before(samples, campaign, stream))
+    if tested is campaign and samples and not met:
+        raise ScenarioError(
+            "this campaign was run on other instances than its scenario names, and those of the scenario may have "
+            "chosen its configurations; name held-out ones with --instances 'test/*.cnf'"
+        )
+    left = [each for each in instances_of(stream) if each.name not in met]
+    if len(left) < 2 * _FEWEST:
+        raise ScenarioError(
+            f"the campaign has met {len(met):,} of {stream.length:,} instances, which leaves {len(left):,}; expected "
+            f"at least {2 * _FEWEST} that it has not met, because what was chosen on an instance cannot be explained "
+            "by it. Name held-out ones with --instances 'test/*.cnf'"
+        )
+    shuffled = np.random.default_rng(_key(tested.seed, "split")).permutation(len(left)).tolist()
+    count = min(n_choice, len(left) // 3)
+    first, second = ([left[index] for index in chosen] for chosen in (shuffled[:count], shuffled[count:]))
+    return Places(
+        _shuffled(on_some(tested, first)), _shuffled(on_some(tested, second)), len(first), len(second), len(met)
+    )
+
+
+def _shuffled(scenario: Scenario) -> Scenario:
+    instances = scenario.wishes.instances.model_copy(update={"sampling": "shuffle"})
+    return replace(scenario, wishes=scenario.wishes.model_copy(update={"instances": instances}))
+
+
+def _redrawn(scenario: Scenario, word: str) -> Scenario:
+    return replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": _key(scenario.seed, word)}))
+
+
+def _key(seed: int, word: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"explain {word} {seed}".encode()).digest()[:7], "big")
+
+
+def on_candidates(scenario: Scenario, candidates: Sequence[Configuration], own: ConfigRow) -> Scenario:
+    """Return the scenario with these configurations alone, each run as the campaign ran its own.
+
+    Args:
+        scenario: Target and instances.
+        candidates: Names and settings.
+        own: A configuration of the campaign, with the command it may have of its own.
+    """
+    words = {name: own.settings.get(name) for name in _OWN}
+    command, codes, answer = words["command"], words["exit_codes"], words["answer"]
+    made = tuple(
+        Configuration(
+            each.name,
+            each.settings,
+            command=tuple(map(str, command)) if isinstance(command, list | tuple) else None,
+            answer=answer if isinstance(answer, str) else None,
+            exit_codes=tuple(map(int, codes)) if isinstance(codes, list | tuple) else None,
+        )
+        for each in candidates
+    )
+    return replace(scenario, candidates=made, known=(), begun_with=None)

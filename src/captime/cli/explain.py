@@ -1,0 +1,284 @@
+"""`captime explain`: which of the settings that a campaign has changed carry the gain."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.arrays import FloatArray
+from captime.budget import check_delta
+from captime.campaign.ablation import ablation, is_decided
+from captime.campaign.executors import executor_of
+from captime.campaign.explaining import (
+    Group,
+    difference_between,
+    on_candidates,
+    order_of,
+    path_of,
+    places_of,
+    trials_of,
+)
+from captime.campaign.from_parts import manner_of, with_jobs
+from captime.campaign.held_out import on_files, on_values
+from captime.campaign.identity import with_recorded_seed
+from captime.campaign.judging import listed_question
+from captime.campaign.measuring import survey_of
+from captime.campaign.paired import Compared, Decided, compare_until
+from captime.campaign.validating import usual_captime
+from captime.cli.interrupts import Asked, asking_to_stop
+from captime.cli.printing import say
+from captime.cli.recorded import say_missing, scenario_of
+from captime.cli.validate import pattern_typed, row_named, values_typed
+from captime.errors import ScenarioError, StorageTrouble
+from captime.ledger import ConfigRow, LedgerReader
+from captime.programs.configurations import Configuration
+from captime.report.campaign_view import campaign_view
+from captime.report.charts.print import print_charts
+from captime.report.explained import Explained, explained_json, print_explained
+from captime.report.figures.canvas import check_picture_path
+from captime.report.page.html import write_report
+from captime.report.views.ablation import SUFFIX, view_of
+from captime.report.words import printable
+from captime.scenario import Scenario, load_scenario
+from captime.scenario.identity import plain, scenario_hash
+from captime.utilities.durations import parse_duration
+
+# Without a budget, this many seconds at least; and of a stream without an end, this many instances at most.
+_LEAST_BUDGET, _MOST_INSTANCES = 60.0, 100_000
+# The order of the path is chosen within this share of the budget.
+_CHOICE_SHARE = 1.0 / 3.0
+
+
+def explain_command(
+    ledger: Annotated[Path, typer.Argument(help="The ledger of a campaign.")],
+    *,
+    first: Annotated[
+        str, typer.Option("--from", metavar="NAME", help="Where the path starts: the default, or another one.")
+    ] = "default",
+    last: Annotated[
+        str, typer.Option("--to", metavar="NAME", help="Where it leads: leader is the recommended one.")
+    ] = "leader",
+    instances: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="Held-out files; by default those that the campaign has not met."),
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Where instances are values: a JSON list, or a file that holds one."),
+    ] = None,
+    scenario: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The scenario; the one that the ledger names by default.")
+    ] = None,
+    carry: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="Name the first settings that seem to carry this share.")
+    ] = 0.9,
+    within: Annotated[
+        float, typer.Option(min=0.0, help="Stop once the share of the named settings is known this closely.")
+    ] = 0.15,
+    least: Annotated[float, typer.Option(min=0.0, help="A smaller gain needs no explanation.")] = 0.01,
+    steps: Annotated[
+        int, typer.Option(min=1, help="The most settings with a step of their own; the others change together.")
+    ] = 6,
+    choose_on: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of instances that the order is chosen on.")
+    ] = 20,
+    captime: Annotated[
+        str | None, typer.Option(metavar="TIME", help="For every run; where u is 0.01 by default.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Allowed probability that any interval is wrong.")] = 0.1,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="CPU time of all runs; by default as much as the campaign has spent."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at once.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the steps: a .png, .pdf or .svg file.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show which settings carry the gain: a path from the default to the winner, bounded on held-out instances.
+
+    Run the same command again to resume. The result is kept beside the ledger, where `captime report` finds it. Exit
+    code 0: the share of the named settings is known closely enough, or there is no gain. 3: stopped early; what is
+    printed is valid.
+    """
+    check_delta(delta)
+    if plot is not None:
+        check_picture_path(plot)
+    with LedgerReader(ledger) as reader:
+        say_missing(reader.missing)
+        certified = reader.last_certificate()
+        if certified is None:
+            raise ScenarioError(f"{ledger} has no certificate yet, so no configuration is recommended; resume it first")
+        known, samples, campaign_id = reader.configs, reader.sample_rows(), reader.campaign_id
+        path = scenario or scenario_of(reader, needed=True)
+    rows = [
+        row_named(name, known, certified.certificate.config, option)
+        for name, option in ((first, "--from"), (last, "--to"))
+    ]
+    campaign = with_recorded_seed(load_scenario(path), ledger)
+    differing = difference_between(rows[0], rows[1], None if campaign.proposer is None else campaign.proposer.space)
+    tested = _tested(campaign, instances, values)
+    limit = max(_LEAST_BUDGET, certified.cpu_seconds) if budget is None else parse_duration(budget, "--budget")
+    seconds = None if captime is None else parse_duration(captime, "--captime")
+    n_choice = choose_on if len(differing.groups) > 1 else 0
+    places = places_of(campaign, tested, samples, n_choice)
+    with asking_to_stop() as asked:
+        work = _Work(ledger, rows[0], seconds, jobs, asked, show=not (quiet or as_json_object))
+        path_steps: list[tuple[Group, ...]] = [(group,) for group in differing.groups]
+        spent, runs, ledgers = 0.0, 0, []
+        if n_choice:
+            trials = [Configuration(name, settings) for name, settings in trials_of(differing).items()]
+            chosen = work.compare(
+                places.choice, trials, "choice", _all, instances=places.n_choice, cpu=_CHOICE_SHARE * limit
+            )
+            means = ((chosen.seen.low + chosen.seen.high) / 2.0).mean(axis=1)
+            path_steps = order_of(differing, [each.name for each in trials], means, steps)
+            spent, runs = chosen.seen.cpu_seconds, chosen.seen.n_runs
+            ledgers.append(chosen.ledger)
+
+        def decided(low: FloatArray, high: FloatArray) -> bool:
+            return is_decided(low, high, delta, carry=carry, within=within, least=least)
+
+        bounded = work.compare(
+            places.bounds,
+            path_of(differing, path_steps),
+            "path",
+            decided,
+            instances=places.n_bounds or _MOST_INSTANCES,
+            cpu=max(limit - spent, 1e-9),
+        )
+    found = ablation(bounded.seen.low, bounded.seen.high, delta, carry)
+    told = Explained(
+        rows[0].name,
+        rows[1].name,
+        differing,
+        path_steps,
+        found,
+        least,
+        places.n_choice if n_choice else 0,
+        places.n_met,
+        bounded.seen.stopped,
+        runs + bounded.seen.n_runs,
+        spent + bounded.seen.cpu_seconds,
+        bounded.clock,
+        str(campaign.utility),
+        campaign_id,
+        [*ledgers, bounded.ledger],
+    )
+    _keep(told, ledger.with_suffix(SUFFIX), plot)
+    if as_json_object:
+        typer.echo(json.dumps(explained_json(told), indent=2))
+    else:
+        print_explained(told)
+        typer.echo(f"kept: {printable(str(ledger.with_suffix(SUFFIX)))}; `captime report` shows it")
+    if asked.signal is not None:
+        raise typer.Exit(128 + asked.signal)
+    raise typer.Exit(0 if decided(bounded.seen.low, bounded.seen.high) else 3)
+
+
+def _all(low: FloatArray, high: FloatArray) -> bool:  # noqa: ARG001 (the order is chosen on all instances meant for it)
+    return False
+
+
+def _tested(campaign: Scenario, instances: str | None, values: str | None) -> Scenario:
+    if instances is not None and values is not None:
+        raise ScenarioError("--instances and --values both say what is held out; expected one of them")
+    if instances is not None:
+        return on_files(campaign, pattern_typed(instances), "--instances")
+    return campaign if values is None else on_values(campaign, values_typed(values), "--values")
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Runs that were made for a purpose, and where they are."""
+
+    seen: Compared
+    ledger: Path
+    clock: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the two comparisons have in common.
+
+    Attributes:
+        ledger: Of the campaign; theirs stand beside it.
+        own: A configuration of the campaign, for the command it may have of its own.
+        captime: Of every run; None for the usual one.
+        jobs: Number of runs at once; None for the scenario's.
+        asked: Whether a signal has asked to stop.
+        show: Whether progress is shown.
+    """
+
+    ledger: Path
+    own: ConfigRow
+    captime: float | None
+    jobs: int | None
+    asked: Asked
+    show: bool
+
+    def compare(
+        self,
+        place: Scenario,
+        candidates: Sequence[Configuration],
+        purpose: str,
+        decided: Decided,
+        *,
+        instances: int,
+        cpu: float,
+    ) -> _Made:
+        """Run the candidates until enough is known."""
+        wishes = place.wishes.model_copy(
+            update={"procedure": "race", "options": {}, "stop": place.wishes.stop.model_copy(update={"gamma": None})}
+        )
+        parts = on_candidates(replace(place, wishes=wishes), candidates, self.own).build()
+        question = listed_question(parts)
+        seconds = usual_captime(question) if self.captime is None else self.captime
+        number = scenario_hash(plain(survey_of(question, seconds, instances).identity))[:8]
+        path = self.ledger.with_suffix(f".explain-{purpose}-{number}.ledger")
+        on_cluster = parts.executor.kind != "local"
+        manner = with_jobs(manner_of(parts), self.jobs, oversubscribe=parts.oversubscribe or on_cluster)
+        manner = replace(manner, stop=replace(manner.stop, cpu=cpu, wall=inf, until=None))
+        with (
+            executor_of(parts, path, jobs=self.jobs, interrupted=self.asked) as make,
+            campaign_view(
+                question.names,
+                0.0,
+                f"captime explain {self.ledger.name}: {purpose}",
+                quiet=not self.show,
+                ledger=path,
+                n_runs=len(candidates) * instances,
+                measured_on=question.clock,
+            ) as view,
+        ):
+            seen = compare_until(
+                question,
+                path,
+                decided,
+                captime=seconds,
+                instances=instances,
+                manner=manner,
+                observer=view,
+                interrupted=self.asked,
+                make_executor=make,
+            )
+        if seen.trouble is not None:
+            say(f"captime: {seen.trouble}")
+        return _Made(seen, path, question.clock)
+
+
+def _keep(told: Explained, path: Path, plot: Path | None) -> None:
+    """Write the result beside the ledger, and the picture where it was asked for."""
+    numbers = explained_json(told)
+    try:
+        write_report(json.dumps(numbers, indent=2) + "\n", path)
+    except OSError as error:
+        raise StorageTrouble(f"{path} cannot be written ({error.strerror}); the runs are in their ledgers") from None
+    if plot is not None:
+        print_charts(view_of(numbers).shown(), plot)

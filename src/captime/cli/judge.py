@@ -1,0 +1,276 @@
+"""`captime judge`: which configuration that other tuners recommend is best, and by how much over the default."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from glob import glob
+from math import inf
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from captime.arrays import FloatArray
+from captime.campaign import CampaignResult, run_campaign
+from captime.campaign.executors import executor_of
+from captime.campaign.from_parts import manner_of, with_jobs
+from captime.campaign.held_out import on_files, on_generated, on_values
+from captime.campaign.identity import as_begun, with_recorded_seed
+from captime.campaign.judging import (
+    Candidate,
+    candidates_of,
+    gain_over_default,
+    listed_question,
+    race_budget,
+    race_of,
+    without_met,
+)
+from captime.campaign.paired import DECIDED, Compared, compare_until
+from captime.campaign.run import Manner
+from captime.campaign.validating import usual_captime
+from captime.cli.interrupts import Asked, asking_to_stop
+from captime.cli.printing import say
+from captime.cli.validate import pattern_typed, values_typed
+from captime.errors import ScenarioError
+from captime.report.campaign_view import campaign_view
+from captime.report.judged import Gain, Judged, judged_json, print_judged
+from captime.report.words import printable
+from captime.scenario import Scenario, load_scenario
+from captime.scenario.parts import Parts
+from captime.tuners import TunerResult, read_incumbents
+from captime.utilities.durations import parse_duration
+
+GOAL_REACHED = ("epsilon", "single")
+# Of a stream without an end, the comparison with the default takes at most this many instances.
+_MOST_INSTANCES = 100_000
+
+
+def judge_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE…",
+            help="Optuna's storage (SQLite or journal), SMAC3's runhistory.json, irace's log, or a CSV of settings.",
+        ),
+    ],
+    *,
+    scenario: Annotated[
+        Path, typer.Option(metavar="FILE", help="How the program is run, and what an answer is worth.")
+    ] = Path("scenario.toml"),
+    instances: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="Files that no tuner was run on; the scenario's by default.")
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Where instances are values: a JSON list, or a file that holds one."),
+    ] = None,
+    skip: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Where instances are generated: how many of them the tuners have met."),
+    ] = None,
+    tuned_on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Files that the tuners were run on; they are left out. May be repeated."),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="Best configurations per file; by default the incumbent, and all rows of a CSV."),
+    ] = None,
+    study: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which study, where a storage of Optuna has several.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Target epsilon, and width of the interval over the default.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Allowed probability that anything said is wrong; the scenario's by default.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="CPU time of all runs; the scenario's stop.cpu by default.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the race is recorded; beside the scenario by default.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at once.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Race incumbents of other tuners on instances that chose none of them, and compare the winner with the default.
+
+    Run the same command again to resume. Exit code 0: the best is certified to epsilon, and its gain over the default
+    is known as closely. 3: stopped early; what is printed is valid.
+    """
+    asked_for = load_scenario(scenario)
+    results = [read_incumbents(each, top, study) for each in files]
+    out = ledger or asked_for.folder / f"{asked_for.stem}.judge.ledger"
+    seeded = with_recorded_seed(asked_for, out)
+    candidates = candidates_of(seeded, results)
+    tested, met = _held_out(seeded, results, instances=instances, values=values, skip=skip, tuned_on=tuned_on or [])
+    if met:
+        say(f"captime: {len(met):,} instances are left out, such as {met[0]!r}: a tuner was run on them.")
+    whole = delta if delta is not None else asked_for.wishes.delta
+    race = race_of(tested, candidates, delta=whole, epsilon=epsilon)
+    limit = asked_for.wishes.stop.cpu if budget is None else parse_duration(budget, "--budget")
+    show = not (quiet or as_json_object)
+    with asking_to_stop() as asked:
+        terms = _Terms(out, whole, jobs, asked, show=show)
+        result = _raced(terms, race, scenario, inf if limit is None else limit)
+        winner, default = candidates[result.certificate.config], candidates[0]
+        gain = None
+        if winner is not default and result.trouble is None and not asked():
+            left = inf if limit is None else limit - result.cpu_seconds
+            gain = _gain(terms, race, (winner, default), len(candidates), left)
+    told = Judged(candidates, result, gain, whole, len(met), tuple(each.path for each in results))
+    if as_json_object:
+        typer.echo(json.dumps(judged_json(told), indent=2))
+    else:
+        print_judged(told)
+    if result.trouble is not None:
+        raise result.trouble
+    if asked.signal is not None:
+        raise typer.Exit(128 + asked.signal)
+    known = winner is default or (gain is not None and gain.stopped == DECIDED)
+    raise typer.Exit(0 if result.outcome.stopped in GOAL_REACHED and known else 3)
+
+
+def _held_out(
+    scenario: Scenario,
+    results: Sequence[TunerResult],
+    *,
+    instances: str | None,
+    values: str | None,
+    skip: int | None,
+    tuned_on: Sequence[str],
+) -> tuple[Scenario, list[str]]:
+    """Return the scenario on instances that chose none of the candidates, and those that were left out for it."""
+    given = {"--instances": instances, "--values": values, "--skip": skip}
+    named = [option for option, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise ScenarioError(f"{' and '.join(named)} both say which instances to run on; expected one of them")
+    if skip is not None:
+        return on_generated(scenario, skip, "--skip"), []
+    if instances is not None:
+        scenario = on_files(scenario, pattern_typed(instances), "--instances")
+    elif values is not None:
+        scenario = on_values(scenario, values_typed(values), "--values")
+    elif scenario.wishes.instances.generator is not None:
+        raise ScenarioError(
+            "nothing says which generated instances are held out; say with --skip N that the tuners were run on the "
+            "first N of them (0 if on none), or name files with --instances 'test/*.cnf'"
+        )
+    else:
+        silent = [each.path for each in results if each.instances is None]
+        if silent and not tuned_on:
+            raise ScenarioError(
+                f"{silent[0]} does not tell which instances its tuner was run on, so nothing says which are held out; "
+                "name held-out ones with --instances 'test/*.cnf', or those of the tuner with --tuned-on 'train/*.cnf'"
+            )
+    return without_met(scenario, [name for each in results for name in each.instances or ()], _files(tuned_on))
+
+
+def _files(patterns: Sequence[str]) -> list[Path]:
+    found = []
+    for pattern in patterns:
+        typed = pattern_typed(pattern, "--tuned-on")
+        found += [Path(name) for name in glob(typed, recursive=True) if Path(name).is_file()]  # noqa: PTH207 (a pattern)
+    return found
+
+
+def _manner(parts: Parts, jobs: int | None, cpu: float) -> Manner:
+    on_cluster = parts.executor.kind != "local"
+    manner = with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster)
+    return replace(manner, stop=replace(manner.stop, cpu=cpu))
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What the race and the comparison with the default have in common.
+
+    Attributes:
+        ledger: Of the race; the other stands beside it.
+        delta: Of the whole statement.
+        jobs: Number of runs at once; None for the scenario's.
+        asked: Whether a signal has asked to stop.
+        show: Whether progress is shown.
+    """
+
+    ledger: Path
+    delta: float
+    jobs: int | None
+    asked: Asked
+    show: bool
+
+
+def _raced(terms: _Terms, race: Scenario, file: Path, cpu: float) -> CampaignResult:
+    out, jobs, asked = terms.ledger, terms.jobs, terms.asked
+    parts = as_begun(race, out).build()
+    question = replace(listed_question(parts), source=str(file.absolute()))
+    with (
+        executor_of(parts, out, jobs=jobs, interrupted=asked) as make,
+        campaign_view(
+            question.names,
+            question.epsilon,
+            f"captime judge {file.name}",
+            quiet=not terms.show,
+            ledger=out,
+            measured_on=question.clock,
+        ) as view,
+    ):
+        return run_campaign(
+            question,
+            out,
+            _manner(parts, jobs, race_budget(cpu)),
+            observer=view,
+            interrupted=asked,
+            make_executor=make,
+        )
+
+
+def _gain(
+    terms: _Terms, race: Scenario, pair: tuple[Candidate, Candidate], n_candidates: int, cpu: float
+) -> Gain | None:
+    """Compare the winner with the default; None if no CPU time is left for it."""
+    if cpu <= 0:
+        return None
+    delta, jobs, asked = terms.delta, terms.jobs, terms.asked
+    word = re.sub(r"[^A-Za-z0-9_]+", "-", pair[0].name).strip("-")[:40]
+    path = terms.ledger.with_suffix(f".gain-{word}.ledger")
+    two = replace(race, candidates=tuple(each.configuration for each in pair))
+    parts = as_begun(two, path).build()
+    question = listed_question(parts)
+    seconds = usual_captime(question)
+    within = question.epsilon
+
+    def decided(low: FloatArray, high: FloatArray) -> bool:
+        worth = gain_over_default(low, high, n_candidates, delta)
+        return worth.high - worth.low <= within
+
+    length = question.stream.length or _MOST_INSTANCES
+    with (
+        executor_of(parts, path, jobs=jobs, interrupted=asked) as make,
+        campaign_view(
+            question.names,
+            0.0,
+            f"captime judge: {printable(pair[0].name)} and {printable(pair[1].name)}",
+            quiet=not terms.show,
+            ledger=path,
+            n_runs=2 * length,
+            measured_on=question.clock,
+        ) as view,
+    ):
+        seen: Compared = compare_until(
+            question,
+            path,
+            decided,
+            captime=seconds,
+            instances=length,
+            manner=_manner(parts, jobs, cpu),
+            observer=view,
+            interrupted=asked,
+            make_executor=make,
+        )
+    if seen.trouble is not None:
+        say(f"captime: {seen.trouble}")
+    worth = gain_over_default(seen.low, seen.high, n_candidates, delta)
+    return Gain(worth, seen.n_instances, seen.stopped, seen.n_runs, seen.cpu_seconds, seconds, path)
