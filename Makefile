@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,7 +42,7 @@ mutants: $(VENV)/stamp  ## plant one-line faults in the package, one at a time, 
 	PYTHONPATH=tests $(BIN)/python -m mutants.run $(MUTANTS)
 
 fault: $(VENV)/stamp  ## fault injection at full size: kills, hostile programs, damaged ledgers (about an hour)
-	$(BIN)/pytest -n $(WORKERS) -q -m fault
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m fault
 
 slurm: $(VENV)/stamp  ## campaigns on a real Slurm that is started for them (root; Debian: apt-get install slurm-wlm munge)
 	$(BIN)/pytest -q -m slurm tests/slurm
@@ -77,6 +77,10 @@ bench-made-up: .venv-peers/stamp  ## the same methods on made-up targets in the 
 
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py
+
+bench-gate: $(VENV)/stamp  ## verdicts of `captime compare --not-worse-by` on 200 made-up pull requests, beside two habits of CI jobs
+	$(BIN)/python benchmarks/gate.py
+	$(BIN)/python benchmarks/gate.py --margin 0.02 --budget 14400
 
 bench-report: $(VENV)/stamp  ## a report on a million runs: time and size
 	$(BIN)/python benchmarks/report.py

@@ -1,6 +1,7 @@
 """Ledgers whose every row is known: for the numbers behind figures, for pages, and for payloads that must stay text."""
 
 import atexit
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ import numpy as np
 from campaign_stand_ins import question_on, virtual_slots
 from captime.campaign import Manner, Question, run_campaign
 from captime.certificate import Certificate
-from captime.ledger import ConfigRow, Ledger, SampleRow
+from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.sources import RuntimeTable
 from captime.sources.synthetic import synthetic_table
@@ -57,11 +58,25 @@ def raced_question(procedure: str = "race") -> tuple[RuntimeTable, Question]:
 
 @lru_cache(maxsize=4)
 def raced_ledger(procedure: str = "race") -> Path:
-    """The ledger of a whole campaign, made once."""
+    """The ledger of a whole campaign, made once, with an explanation beside it."""
     table, question = raced_question(procedure)
     path = shared_memory() / f"{procedure}.ledger"
     run_campaign(question, path, Manner(jobs=3), make_executor=virtual_slots(table, 3))
+    explain(path)
     return path
+
+
+def explain(path: Path) -> None:
+    """Write beside a ledger what `captime explain` would write there: a path of two steps."""
+    with LedgerReader(path) as reader:
+        campaign = reader.campaign_id
+    known = {"seen_low": 0.2, "seen_high": 0.2, "low": 0.1, "high": 0.3}
+    share = {"seen": 0.5, "low": 0.4, "high": 0.6}
+    steps = [{"settings": {name: [0, 1]}, **known, "share_so_far": share} for name in ("level", "depth")]
+    gain = {"seen_low": 0.4, "seen_high": 0.4, "low": 0.3, "high": 0.5}
+    told = {"statement": "level carries half of the gain.", "from": "a", "to": "b", "n_instances": 50}
+    text = json.dumps({**told, "gain": gain, "steps": steps, "campaign": campaign})
+    path.with_suffix(".explained.json").write_text(text, encoding="utf-8")
 
 
 def measured(answer: str = "", stderr: str = "", host: str = "node", flags: tuple[str, ...] = ()) -> Measurement:

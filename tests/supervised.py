@@ -113,6 +113,11 @@ class Bench:
         """Run this."""
         return self.run([launch])[0]
 
+    def gather(self, outcomes: list[RunOutcome]) -> int:
+        """Add to these what has come back since; return how many they are now."""
+        outcomes += self.executor.collect(0.05)
+        return len(outcomes)
+
     def survivors(self) -> list[int]:
         """Processes of its runs that are still there.
 

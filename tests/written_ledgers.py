@@ -81,6 +81,7 @@ def written(
     seed: int = 3,
     workers: int = 3,
     budget: float = np.inf,
+    short: bool = True,
     loses: Callable[[RunRequest], float | None] = lambda _: None,
 ) -> Certificate:
     """A campaign on these runtimes (configurations × positions), written into a ledger."""
@@ -94,6 +95,7 @@ def written(
         epsilon=epsilon,
         n_instances=n_instances,
         seed=seed,
+        short_captimes=short,
     )
     decider = PROCEDURES[procedure](problem, **(options or {}))
     scenario = {

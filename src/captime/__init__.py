@@ -10,9 +10,12 @@ try:
     from captime.campaign import CampaignResult
     from captime.campaign.ask_tell import AskTell
     from captime.certificate import Certificate
+    from captime.comparison import Comparison, Difference, GateVerdict, compare
     from captime.errors import CaptimeError
     from captime.library import configure, validate
+    from captime.plugins import load_plugins
     from captime.procedures import PROCEDURES, Problem, Procedure
+    from captime.report.shown_result import Result
     from captime.simulation import Simulation, simulate
     from captime.sources import RuntimeTable, read_table
     from captime.utilities import UTILITIES, Utility, from_callable, parse_utility, survival
@@ -25,6 +28,9 @@ except KeyboardInterrupt:
 
 __version__ = "0.1.0"
 
+PLUGIN_PROBLEMS = load_plugins()
+"""Members of other packages that could not be added, a sentence each; the command line tells them."""
+
 __all__ = [
     "PROCEDURES",
     "UTILITIES",
@@ -32,12 +38,17 @@ __all__ = [
     "CampaignResult",
     "CaptimeError",
     "Certificate",
+    "Comparison",
+    "Difference",
+    "GateVerdict",
     "Problem",
     "Procedure",
+    "Result",
     "RuntimeTable",
     "Simulation",
     "Utility",
     "__version__",
+    "compare",
     "configure",
     "from_callable",
     "parse_utility",

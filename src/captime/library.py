@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import replace
 from inspect import signature
 from os import PathLike, fspath
@@ -13,6 +14,7 @@ from warnings import warn
 
 import numpy as np
 
+from captime.budget import check_delta
 from captime.campaign.earlier import learn_from as lessons_of
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
@@ -24,23 +26,24 @@ from captime.campaign.run import run_campaign
 from captime.campaign.validating import Validation, refuse_if_silent, usual_captime
 from captime.campaign.validating import validate as compare
 from captime.errors import ScenarioError
+from captime.executors.waking import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.hints import did_you_mean
 from captime.report.campaign_view import campaign_view
+from captime.report.shown_result import Result
 from captime.scenario import Scenario, scenario_of
 from captime.scenario.complaints import shown
 from captime.scenario.models import Instances as InstanceFields
 from captime.scenario.models import Target as TargetFields
 from captime.scenario.models import Wishes
-from captime.spaces import Space, section_of
-from captime.spaces.formats.toml import scenario_section
+from captime.scenario.pools import SpaceLike, section_for
+from captime.spaces import Space
 from captime.utilities import Utility
 from captime.utilities.durations import parse_duration
 
 Target = Callable[..., Any] | Sequence[str] | Mapping[str, Any]
 Configurations = Mapping[str, Mapping[str, Any]] | Sequence[Mapping[str, Any]]
 Instances = str | Iterable[Any] | Mapping[str, Any]
-SpaceLike = Mapping[str, Any] | str | PathLike[str] | Space
 Files = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _REFERENCE = re.compile(r"[\w./]+:[\w.]+")
@@ -72,7 +75,7 @@ def configure(
     interrupted: Callable[[], bool] = _never,
     folder: str | PathLike[str] = ".",
     **more: Any,
-) -> CampaignResult:
+) -> Result:
     """Find the configuration that is worth most, run real runs for it, and certify it.
 
     Args:
@@ -101,7 +104,9 @@ def configure(
         wall: Wall-clock time of this call, likewise.
         progress: Show it, in terminals and notebooks.
         client: A `distributed.Client`: runs happen on the workers of its cluster, and it stays open afterwards.
-        interrupted: Asked between decisions; True stops with the certificate held so far.
+        interrupted: Asked between decisions; True stops with the certificate held so far. The first Ctrl-C does the
+            same: the call returns its result, and `result.outcome.stopped` is `interrupted`. The second one raises
+            KeyboardInterrupt.
         folder: Relative names are seen from here.
         more: Any other field of a scenario, such as `procedure`, `options`, `order`.
 
@@ -121,7 +126,7 @@ def configure(
         "delta": delta,
         **({} if seed is None else {"seed": seed}),
         "jobs": "auto" if jobs is None else jobs,
-        **({"configurations": configurations} if space is None else {"space": _section(space, folder)}),
+        **({"configurations": configurations} if space is None else {"space": section_for(space, folder)}),
         "stop": {name: value for name, value in stop.items() if value is not None},
         **more,
     }
@@ -131,13 +136,21 @@ def configure(
     values, document["instances"] = _instances(instances, sampling, to_a_function="function" in document["target"])
     if function is not None:
         del document["target"]["function"]
-    asked = scenario_of(_plain(document), folder, function=function, values=values, name="configure")
+    asked = scenario_of(
+        _plain(document),
+        folder,
+        function=function,
+        values=values,
+        originals={} if function is None else _originals(configurations),
+        name="configure",
+    )
     if ledger is not None:
         asked = as_begun(asked, Path(ledger))
     parts = asked.build()
     question = question_of(parts)
     earlier = lessons_of(_paths(learn_from), question)
     with (
+        ctrl_c_asks(interrupted, "captime.configure") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "campaign.ledger") as path,
         executor_of(parts, path, client, jobs, interrupted) as make,
         campaign_view(
@@ -162,7 +175,7 @@ def configure(
     if result.trouble is not None:
         # The certificate is worth having all the same, so it is returned.
         warn(str(result.trouble), RuntimeWarning, stacklevel=2)
-    return replace(result, scenario=asked)
+    return Result.of(replace(result, scenario=asked))
 
 
 def validate(
@@ -199,6 +212,7 @@ def validate(
         raise ScenarioError("validate: this result is not of captime.configure; use `captime validate` on its ledger")
     if isinstance(configs, str):
         raise _wrong("configs", configs, f"a list of names, such as [{configs!r}]", "validate")
+    check_delta(delta)
     listed = result.question.configs
     wanted = [result.config_name, _default_of(listed)] if configs is None else list(configs)
     rows = [_row_of(name, listed) for name in dict.fromkeys(wanted)]
@@ -209,10 +223,11 @@ def validate(
     seconds = usual_captime(question) if captime is None else parse_duration(str(captime), "captime")
     n_runs = len(rows) * (count or tested.stream.length or 0)
     with (
+        ctrl_c_asks(interrupted, "captime.validate") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "validation.ledger") as path,
         campaign_view(question.names, 0.0, "captime.validate", quiet=not progress, ledger=path, n_runs=n_runs) as view,
     ):
-        measure(
+        measured = measure(
             question,
             path,
             captime=seconds,
@@ -221,7 +236,10 @@ def validate(
             observer=view,
             interrupted=interrupted,
         )
-    table, unfinished = measured_runs(path, "held-out", seconds)
+    if measured.trouble is not None:
+        # Unlike a certificate, intervals on the runs made so far would look like the answer that was asked for.
+        raise measured.trouble
+    table, unfinished = measured_runs(path, "held-out", seconds, unbroken=True)
     refuse_if_silent(table, question)
     return compare(table, question.utility, delta, unfinished)
 
@@ -364,15 +382,19 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _section(space: SpaceLike, folder: str | PathLike[str]) -> dict[str, Any]:
-    """What would stand under `[space]`."""
-    if isinstance(space, Space):
-        return section_of(space)
-    if isinstance(space, Mapping):
-        return dict(space)
-    path = Path(folder).absolute() / space
-    # A scenario also says how its space is searched; other files know parameters only.
-    return scenario_section(path) if path.suffix.lower() == ".toml" else {"file": str(path)}
+def _originals(configurations: Configurations | None) -> dict[str, dict[str, Any]]:
+    """Return copies of settings by the names of their configurations: what the caller changes later changes no run."""
+    if configurations is None:
+        return {}
+    if isinstance(configurations, Mapping):
+        named = list(configurations.items())
+    else:
+        named = [(str(each.get("name", place)), each) for place, each in enumerate(configurations, start=1)]
+    return {
+        str(name): {str(key): value for key, value in deepcopy(dict(settings)).items() if key != "name"}
+        for name, settings in named
+        if isinstance(settings, Mapping)
+    }
 
 
 def _paths(files: Files) -> list[Path]:

@@ -17,7 +17,7 @@ from captime.errors import LedgerError, MachineUnfit, ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
-from captime.procedures.protocol import Procedure
+from captime.procedures.protocol import KeepsBook, Procedure
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 from captime.trace import Decisions, Trace
@@ -80,6 +80,7 @@ class LiveOutcome:
         wall: Executor's clock at each decision of the story.
         trouble: Why the journal refused to write, or why the executor cannot go on; None without trouble. The
             certificate rests on what was written before.
+        spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
     """
 
     certificate: Certificate
@@ -95,6 +96,7 @@ class LiveOutcome:
     trace: Trace = field(repr=False)
     wall: FloatArray = field(repr=False)
     trouble: LedgerError | MachineUnfit | None = None
+    spending: dict[str, float] = field(default_factory=dict)
 
 
 def _never() -> bool:
@@ -311,4 +313,5 @@ class _Campaign:
             trace=self._trace,
             wall=np.array(self._wall),
             trouble=trouble,
+            spending=procedure.spending() if isinstance(procedure, KeepsBook) else {},
         )

@@ -51,7 +51,8 @@ def coordinator(request: pytest.FixtureRequest) -> Iterator[Coordinator]:
 @pytest.mark.parametrize("trial", TRIALS)
 def test_a_killed_coordinator_leaves_nothing(coordinator: Coordinator, trial: int) -> None:
     """F1: its supervisors notice, kill what they have started, and end."""
-    assert len(tagged(f"{coordinator.tag}/")) >= 10
+    # Both targets have begun; on a busy machine it takes a while until they have forked.
+    assert comes_true(lambda: len(tagged(f"{coordinator.tag}/")) >= 10)
     coordinator.process.kill()
     assert comes_true(lambda: not tagged(f"{coordinator.tag}/"))
     assert comes_true(lambda: all(map(dead, coordinator.supervisors)))
@@ -81,11 +82,11 @@ def test_a_killed_supervisor_costs_one_run(isolation: str, trials: int) -> None:
             opened.program.launches = {0: target("escape", "sleep", wall_limit=600.0), 1: launch("true")}
             victim, other = opened.executor.pids()
             opened.executor.submit(opened.requests([0, 0, 1, 1]))
-            assert comes_true(lambda: not opened.executor.collect(0.05) and len(opened.executor.watch()) == 2)
-            os.kill(victim, signal.SIGKILL)
+            # Slots measure their cores after ten seconds; short runs may then end on one slot before the other begins.
             outcomes: list[RunOutcome] = []
-            while len(outcomes) < 3:
-                outcomes += opened.executor.collect(PATIENCE)
+            assert comes_true(lambda: opened.gather(outcomes) < 3 and len(opened.executor.watch()) == 2)  # noqa: B023
+            os.kill(victim, signal.SIGKILL)
+            assert comes_true(lambda: opened.gather(outcomes) == 3)  # noqa: B023
             assert sorted(report.ended for report in opened.program.reports) == ["exit", "exit", "lost"]
             assert victim not in opened.executor.pids()
             assert other in opened.executor.pids()

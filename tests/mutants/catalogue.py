@@ -267,8 +267,8 @@ MUTANTS = (
     Mutant(
         "a stopped run hides too little",
         "plans/random_captimes.py",
-        "np.where(stopped, np.maximum(at_longest, least), score)",
-        "np.where(stopped, at_longest, score)",
+        "np.where(stopped, np.maximum(at_limit, least), score)",
+        "np.where(stopped, at_limit, score)",
         ("unit/test_random_captimes.py::test_a_stopped_run_hides_what_an_answer_just_then_is_worth",),
     ),
     Mutant(
@@ -491,8 +491,8 @@ MUTANTS = (
     Mutant(
         "warm start not blind: judged as it stands",
         "procedures/race.py",
-        "tally is not None and warm.positions >= self._scouted:",
-        "tally is not None:",
+        "tally is not None and warm.positions >= self._scouted and not few:",
+        "tally is not None and not few:",
         ("unit/test_blindness.py::test_where_scouts_have_been_the_warm_start_is_blind",),
     ),
     Mutant(

@@ -28,7 +28,7 @@ from mutants.catalogue import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "captime"
-# A mutant that makes a test wait for ever is found out too.
+# A mutant that makes a test wait for ever is found out too. On a busy machine all tests together may take longer.
 PATIENCE = 600.0
 _FAILED, _PASSED = 1, 0
 
@@ -65,6 +65,14 @@ def chosen(mutants: Sequence[Mutant], sample: int | None, seed: int, only: str) 
     return random.Random(seed).sample(fitting, sample)  # noqa: S311 (a choice of tests, no secret)
 
 
+def part_of(mutants: Sequence[Mutant], part: str) -> list[Mutant]:
+    """Return the part `K/N` of the mutants; all parts together are all mutants, each once."""
+    which, _, parts = part.partition("/")
+    if not (which.isdecimal() and parts.isdecimal() and 1 <= int(which) <= int(parts)):
+        raise SystemExit(f"--part is {part!r}; expected K/N with 1 <= K <= N, such as 2/4")
+    return list(mutants[int(which) - 1 :: int(parts)])
+
+
 def preload() -> None:
     """Import what the tests need, so that every child finds it in memory; the package itself is forgotten again."""
     import captime.campaign  # noqa: PLC0415 (only here, and only for what it brings along)
@@ -76,7 +84,7 @@ def preload() -> None:
         del sys.modules[name]
 
 
-def tested(tests: Sequence[str], folder: Path) -> tuple[int, str]:
+def tested(tests: Sequence[str], folder: Path, patience: float) -> tuple[int, str]:
     """Run tests against the copy of the package in that folder; return pytest's exit code and what it said.
 
     They run in a child of this process: most of the time of a fresh one would be spent on imports.
@@ -85,7 +93,7 @@ def tested(tests: Sequence[str], folder: Path) -> tuple[int, str]:
     child = os.fork()
     if child == 0:
         _run_tests(tests, folder, said)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -125,12 +133,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, help="how many to try, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--only", default="", help="try those whose names contain this")
+    parser.add_argument(
+        "--part", default="1/1", help="K/N: every Nth of them, beginning with the Kth; N processes share the work"
+    )
     asked = parser.parse_args(arguments)
     for problem in (wrong := problems(MUTANTS)):
         say(problem)
     if wrong:
         return 2
-    mutants = chosen(MUTANTS, asked.sample, asked.seed, asked.only)
+    mutants = part_of(chosen(MUTANTS, asked.sample, asked.seed, asked.only), asked.part)
     preload()
     with tempfile.TemporaryDirectory(prefix="captime-mutants-") as made:
         folder = Path(made)
@@ -139,23 +150,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # By content, not by date: two mutants of one file may be written within one tick of the clock.
         compileall.compile_dir(copy, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
         every_test = sorted({test for mutant in mutants for test in mutant.tests})
-        code, said = tested(every_test, folder)
+        began = time.monotonic()
+        code, said = tested(every_test, folder, PATIENCE * len(every_test))
         if code != _PASSED:
             say(f"the tests fail without any mutant:\n{said[-3000:]}")
             return 2
-        survivors = [mutant for mutant in mutants if not _killed(mutant, copy, folder)]
+        # A part of these tests takes less than all of them, unless the machine has become much busier since.
+        patience = max(PATIENCE, 2.0 * (time.monotonic() - began))
+        survivors = [mutant for mutant in mutants if not _killed(mutant, copy, folder, patience)]
     say(f"{len(mutants) - len(survivors)} of {len(mutants)} mutants were killed.")
     for mutant in survivors:
         say(f"SURVIVES {mutant.name} ({mutant.file}): {mutant.old.strip()!r} -> {mutant.new.strip()!r}")
     return 1 if survivors else 0
 
 
-def _killed(mutant: Mutant, copy: Path, folder: Path) -> bool:
+def _killed(mutant: Mutant, copy: Path, folder: Path, patience: float) -> bool:
     path, began = copy / mutant.file, time.monotonic()
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        code, said = tested(mutant.tests, folder)
+        code, said = tested(mutant.tests, folder, patience)
     finally:
         path.write_text(text, encoding="utf-8")
     if code not in (_FAILED, _PASSED):

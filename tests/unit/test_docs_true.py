@@ -225,7 +225,7 @@ def test_the_citation_is_of_this_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/a-runs-walk.md", "docs/spaces.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/a-runs-walk.md", "docs/python.md", "docs/spaces.md"])
 def test_python_blocks_run(page: str, workplace: Path) -> None:
     """Each block stands on its own; what it asserts is true."""
     found = blocks(page, "python")

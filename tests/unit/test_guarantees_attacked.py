@@ -1,6 +1,7 @@
 """Attacks on the guarantee outside race and pool that succeeded once: given-up runs, a borrowed gamma, and others."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from campaign_stand_ins import question_on, small_table
+from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime import simulate
 from captime.arrays import FloatArray
 from captime.campaign import measure
@@ -157,7 +158,8 @@ def test_the_scout_calls_more_members_only_where_everybody_goes(first_runs: int,
     The first eight are neither promising nor far below the goal, so the scout of 288 configurations wants more.
     """
     made = PROCEDURES["race"](
-        Problem(288, parse_utility("uniform(64)"), 0.1, epsilon=0.3, n_instances=4000), first_runs=first_runs
+        Problem(288, parse_utility("uniform(64)"), 0.1, epsilon=0.3, n_instances=4000, short_captimes=False),
+        first_runs=first_runs,
     )
     assert isinstance(made, Race)
     seconds = np.full((288, 4000), 64.0 * 0.45)
@@ -211,3 +213,23 @@ def test_a_measured_table_does_not_say_what_became_of_a_given_up_run(tmp_path: P
     assert told.n_instances == 11
     assert not np.isinf(told.seconds).any()
     assert any("1 instances are left out because 1 runs on them were given up" in note for note in told.notes)
+
+
+def test_a_validation_that_was_stopped_counts_no_instance_behind_a_missing_run(tmp_path: Path) -> None:
+    """A long run is under way while short ones end behind it; to count these and leave it out would flatter."""
+    seconds = np.ones((1, 40))
+    seconds[0, 3] = 29.0
+    table, path, captime = table_of(seconds, 100.0), tmp_path / "stopped.ledger", 30.0
+    laps = itertools.count()
+    made = measure(
+        question_on(table),
+        path,
+        captime=captime,
+        instances=40,
+        make_executor=virtual_slots(table, 2),
+        interrupted=lambda: next(laps) >= 20,
+    )
+    assert made.outcome.stopped == "interrupted"
+    assert 3 < measured_runs(path, "held-out", captime)[0].n_instances < 40
+    counted, _ = measured_runs(path, "held-out", captime, unbroken=True)
+    assert counted.instances == ("instance-0", "instance-1", "instance-2")

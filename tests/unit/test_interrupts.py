@@ -1,10 +1,13 @@
 import os
+import selectors
 import signal
+import socket
 
 import pytest
 
 from captime.cli import interrupts
 from captime.cli.interrupts import asking_to_stop
+from captime.executors.waking import signals_heard, signals_remembered
 
 
 def test_a_queue_and_its_script_may_both_pass_a_signal_on() -> None:
@@ -24,3 +27,23 @@ def test_a_second_wish_insists(monkeypatch: pytest.MonkeyPatch, again: int) -> N
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), again)
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+def test_waiting_survives_a_closed_descriptor_for_signals(remembered: bool) -> None:
+    """Another library, or an interrupt at a bad moment, may have left one; the next wait must not end in an error."""
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    signal.set_wakeup_fd(theirs.fileno())
+    ours.close()
+    theirs.close()
+    try:
+        if remembered:
+            with signals_remembered():
+                pass
+        else:
+            with selectors.DefaultSelector() as selector, signals_heard(selector) as bell:
+                assert not bell.rung()
+    finally:
+        left = signal.set_wakeup_fd(-1)
+    assert left == -1

@@ -1,4 +1,4 @@
-"""Ctrl-C while captime is still being loaded: commands end quietly, the library leaves it to its user."""
+"""Loading captime: what it does not load, and Ctrl-C while it is being loaded."""
 
 import os
 import subprocess
@@ -36,3 +36,11 @@ def test_whoever_uses_the_library_is_interrupted(tmp_path: Path) -> None:
     """Ending somebody else's process is not for us to decide."""
     words = "try:\n    import captime\nexcept KeyboardInterrupt:\n    print('mine')"
     assert interrupted(tmp_path, "numpy", "-c", words).stdout == "mine\n"
+
+
+def test_commands_start_without_the_packages_that_few_of_them_need() -> None:
+    """scipy.stats alone would take a third of the time of every start; optional packages come when they are used."""
+    heavy = ("scipy.stats", "ConfigSpace", "distributed", "matplotlib", "pyarrow", "sklearn", "starlette", "yaml")
+    words = f"import sys, captime.cli; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

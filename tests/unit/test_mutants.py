@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mutants.catalogue import MUTANTS
-from mutants.run import chosen, problems
+from mutants.run import chosen, part_of, problems
 
 
 def test_every_mutant_fits_the_code_and_names_tests_that_exist() -> None:
@@ -22,6 +24,15 @@ def test_a_sample_is_drawn_by_its_seed() -> None:
     """The same seed draws the same mutants."""
     assert chosen(MUTANTS, 5, 3, "") == chosen(MUTANTS, 5, 3, "")
     assert chosen(MUTANTS, None, 0, "kl at half") == [mutant for mutant in MUTANTS if "kl at half" in mutant.name]
+
+
+def test_parts_are_all_mutants_each_once() -> None:
+    """So that several processes, one after the other or at once, can share the work."""
+    parts = [part_of(MUTANTS, f"{which}/3") for which in (1, 2, 3)]
+    assert sorted(mutant.name for part in parts for mutant in part) == sorted(mutant.name for mutant in MUTANTS)
+    for wrong in ("0/3", "4/3", "1", "a/b", ""):
+        with pytest.raises(SystemExit, match="expected K/N"):
+            part_of(MUTANTS, wrong)
 
 
 def test_a_few_mutants_are_killed() -> None:

@@ -100,8 +100,13 @@ class _Own:
         ({"answer": _Own()}, "solved", None, None),
         (OrderedDict(solved=False), "nothing", None, None),
         ([_Own(), {"a": _Own()}], "solved", None, None),
+        (np.zeros(1), "nothing", None, None),
+        (np.array([_Own()]), "solved", None, None),
+        ({"answer": np.array([[1, 2], [3, 4]], order="F")}, "solved", None, b"[[1 2]\n [3 4]]"),
+        ({"answer": np.array(["SAT"], dtype=">U3")}, "solved", None, b"['SAT']"),
+        ({"answer": "\ud800"}, "solved", None, b"\\ud800"),
     ],
-    ids=str,
+    ids=ascii,
 )
 def test_what_a_function_returns_is_understood(
     value: object, word: str, seconds: float | None, answer: bytes | None
@@ -123,7 +128,12 @@ def test_what_a_function_returns_is_understood(
         ({"seconds": -1}, "'seconds': -1; expected a number of seconds"),
         ({"seconds": True}, "'seconds': True; expected a number of seconds"),
         ({"answer": 1, "solved": "no"}, "'solved': 'no'; expected True or False"),
+        ({"answer": 10**5000}, "an 'answer' that cannot be written as text"),
+        ({"seconds": 10**400}, "; expected a number of seconds"),
+        ({"seconds": -(10**5000)}, "a value of type int that cannot be written; expected a number of seconds"),
+        ({"answer": 1, 10**5000: 1}, "the key a value of type int that cannot be written; there are answer"),
     ],
+    ids=range(13),
 )
 def test_an_account_that_cannot_be_meant_stops_everything(value: object, sentence: str) -> None:
     """A misspelt key was an answer, silently; every run of the function returns it, so the campaign stops."""
@@ -143,6 +153,28 @@ def test_nothing_a_function_returns_is_executed() -> None:
     """An object of somebody's own is taken note of, not made."""
     assert account_of(pickle.dumps(_Bomb())).word == "solved"
     assert account_of(b"no pickle at all").word == "solved"
+
+
+class _Pointer:
+    """Would have NumPy take bytes for the address of an object."""
+
+    def __reduce__(self) -> tuple[Any, tuple[object, ...]]:
+        scalar = np.int64(1).__reduce__()[0]
+        return (scalar, (np.dtype("O"), b"\x08" * 8))
+
+
+class _Pointers:
+    """The same for an array of objects."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = np.zeros(1).__reduce__()
+        return (*made[:2], (1, (1,), np.dtype("O"), False, b"\x08" * 8))
+
+
+def test_bytes_are_never_taken_for_objects() -> None:
+    """NumPy's own reader trusts what it is given, and the coordinator would die of it."""
+    assert account_of(pickle.dumps(_Pointer())).word == "solved"
+    assert account_of(pickle.dumps(_Pointers())).word == "solved"
 
 
 def test_references_that_lead_nowhere_are_refused(tmp_path: Path) -> None:

@@ -264,3 +264,19 @@ def test_wrappers_of_other_configurators_work_unchanged(name: str, monkeypatch: 
     assert outcome.measured is not None
     assert outcome.measured.reported is not None
     assert 0 < outcome.measured.reported <= outcome.runtime * 1.2
+
+
+def test_the_time_of_a_generator_is_not_taken_for_that_of_the_run(tmp_path: Path) -> None:
+    """A run is never called unfinished after more seconds than it has used, however long its instance was made."""
+    document = {
+        "target": {"command": ["sh", "-c", "sleep 1; cat {instance}"], "answer": "(made)", "repeatable": True},
+        "configurations": {"only": {}},
+        "instances": {"generator": ["sh", "-c", "sleep 2; echo made {k}"]},
+    }
+    seen: list[float] = []
+    with slot(document, tmp_path) as executor:
+        executor.submit([RunRequest(0, 0, 20.0)])
+        while not (found := executor.collect(0.05)):
+            seen += [seconds for _, seconds in executor.watch()]
+    assert found[0].verdict is Verdict.ANSWERED
+    assert all(seconds <= found[0].cost for seconds in seen), (seen, found[0].cost)

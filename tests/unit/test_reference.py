@@ -11,7 +11,7 @@ import pytest
 from captime.executors import LocalExecutor, reference
 from captime.executors.reference import REMEASURE_SECONDS, TIMES, Pulse
 from captime.runs import RunOutcome, RunRequest
-from supervised import Plain, launch
+from supervised import Bench, Plain, comes_true, launch
 
 
 @pytest.fixture
@@ -99,3 +99,20 @@ def test_runs_on_a_machine_that_became_slower_are_flagged(tmp_path: Path, monkey
         assert runs_until(executor, flagged)
         burn.write_text("0.05", encoding="ascii")
         assert runs_until(executor, lambda outcome: not flagged(outcome))
+
+
+def test_a_run_in_front_of_that_work_is_taken_over_by_an_idle_slot() -> None:
+    """A run waits behind a long one, and the piece of work behind both: the slot that is free does the run."""
+    opened = Bench(f"test-share-{os.getpid()}")
+    executor, outcomes = opened.executor, list[RunOutcome]()
+    try:
+        opened.program.launches = {0: launch("sleep", "600", wall_limit=600.0), 1: launch("true")}
+        executor._pulse._due = {0: math.inf, 1: math.inf}
+        executor.submit(opened.requests([0, 1, 1, 1]))
+        executor._pulse._due[0] = 0.0
+        executor.submit(opened.requests([1]))
+        assert len(executor._handles[0].held) == 2 + TIMES
+        assert comes_true(lambda: opened.gather(outcomes) == 4)
+        assert {outcome.request.config for outcome in outcomes} == {1}
+    finally:
+        executor.close()

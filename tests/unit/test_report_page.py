@@ -104,7 +104,7 @@ def test_every_figure_of_a_campaign_is_there_with_caption_and_numbers(page: str)
     """Eleven questions, each with a chart, a caption and a table to copy."""
     read = Reader(page)
     sections = [value for tag, name, value in read.attributes if tag == "section" and name == "id"]
-    assert sections == ["certificate", *FIGURES]
+    assert sections == ["certificate", "configurations", *FIGURES]
     assert read.tags.count("svg") >= len(FIGURES)
     captions = [text for text in read.texts if text.startswith("Figure ")]
     assert len(captions) == len(FIGURES)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from campaign_stand_ins import folder, ledger_in, question_on, virtual_slots
 from captime.arrays import FloatArray
@@ -12,7 +13,7 @@ from captime.campaign import run_campaign
 from captime.report.campaigned import account_of_campaign, campaign_json
 from captime.report.known_runs import ANSWERED, CUT, STOPPED, KnownRuns
 from captime.report.ledger_words import assumptions
-from captime.report.numbers.trend import Trend, trend_of
+from captime.report.numbers.trend import Trend, rank_correlation, trend_of
 from captime.report.story import read_story
 from captime.sources import RuntimeTable
 
@@ -124,3 +125,17 @@ def test_the_words_give_the_numbers() -> None:
     assert "+0.31 over 812 runs; by chance 2e-07" in words
     assert "random" not in words
     assert "?" in words
+
+
+@pytest.mark.parametrize("lean", [-3.0, -0.2, 0.0, 0.5, 50.0])
+def test_the_rank_correlation_is_the_one_of_scipy(lean: float) -> None:
+    """Correlation and chance, with ties and without; a perfect order is possible too."""
+    rng = np.random.default_rng(7)
+    position = rng.permutation(90)
+    for times in (
+        lean * position + rng.normal(0.0, 20.0, 90),
+        np.round(lean * position / 9.0) + rng.integers(0, 3, 90),
+    ):
+        expected = spearmanr(position, times)
+        assert rank_correlation(position, times) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-9)
+    assert rank_correlation(position, 2 * position) == pytest.approx((1.0, 0.0))

@@ -83,7 +83,7 @@ def test_the_scouts_bound_begins_at_position_16_and_has_4_percent_of_delta() -> 
 def test_an_epsilon_that_only_a_larger_share_shows_is_refused(tmp_path: Path) -> None:
     """The ledger of a scout that is good enough for anyone, with as much claimed as 10 % of delta would show."""
     path = tmp_path / "a.ledger"
-    written(path, 0.001 * runtimes(5, 100, 0.1), epsilon=0.2, workers=1)
+    written(path, 0.001 * runtimes(5, 100, 0.1), epsilon=0.2, workers=1, short=False)
     books, asked, held = newest(path)
     low = RaceCheck(books, asked, held)._of(held.config)
     low_ends = low.low[np.flatnonzero(low.story.position >= 16)]

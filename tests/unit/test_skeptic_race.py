@@ -54,6 +54,8 @@ KINDS: dict[str, tuple[int, float, dict[str, Any]]] = {
     "all intervals at once": (12, 0.3, {"utility": "uniform(3)", "options": {"mode": "simultaneous"}, "workers": 8}),
     "a utility that jumps": (6, 0.5, {"utility": "step(1)", "options": {"boost": 2.0}, "workers": 1}),
     "without duels": (5, 0.4, {"utility": "uniform(2)", "options": {"boost": 1.0, "paired": False}}),
+    "many, with short captimes": (44, 0.5, {"utility": "uniform(2)"}),
+    "many that all answer at once": (44, 0.0, {"utility": "uniform(60)", "workers": 1}),
     "alone": (1, 0.4, {"utility": "uniform(2)", "workers": 1}),
 }
 
@@ -71,7 +73,7 @@ def test_campaigns_of_every_kind_are_confirmed(kind: str, tmp_path: Path) -> Non
 def test_a_scout_that_is_good_enough_for_anyone_is_confirmed(tmp_path: Path) -> None:
     """Most configurations never ran; the champion's own bound does it, from the positions after it was chosen."""
     path = tmp_path / "a.ledger"
-    held = written(path, 0.001 * runtimes(5, 100, 0.1), epsilon=0.2, workers=1)
+    held = written(path, 0.001 * runtimes(5, 100, 0.1), epsilon=0.2, workers=1, short=False)
     assert held.epsilon <= 0.2
     assert any("good enough for anyone" in line for line in audited(path).account)
     # One position earlier the champion was not chosen yet: its luck there must not count.

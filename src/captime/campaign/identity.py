@@ -21,10 +21,10 @@ from captime.scenario import Scenario
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
 from captime.streams import FiniteStream, InstanceStream
 
-_GOAL, _LENGTH, _LISTED, _STEP = "goal", "length", "listed", "difference_step"
+_GOAL, _LENGTH, _LISTED, _STEP, _SHORT = "goal", "length", "listed", "difference_step", "short_captimes"
 """What a ledger is told beside the identity: the first goal, the first length of the stream, in which order its
-instances were listed, from which and from the seed the order of a shuffled stream follows, and the first step of
-duels."""
+instances were listed, from which and from the seed the order of a shuffled stream follows, the first step of duels, and
+whether runs of a race may be stopped early and repeated."""
 _HAVE_DUELS = ("race", "pool")
 _GROWING = ("instances", "configurations")
 
@@ -48,6 +48,7 @@ def remembered(question: Question) -> dict[str, object]:
     beside: dict[str, object] = {} if listed is None else {_LISTED: listed}
     if question.procedure in _HAVE_DUELS:
         beside[_STEP] = difference_step(question.epsilon)
+        beside[_SHORT] = question.problem().short_captimes
     return {**question.identity, _GOAL: question.epsilon, _LENGTH: question.stream.length, **beside}
 
 
@@ -71,12 +72,17 @@ def step_on_record(scenario: Mapping[str, object]) -> float | None:
     return None if _STEP in scenario else COARSEST_STEP
 
 
+def short_captimes_on_record(scenario: Mapping[str, object]) -> bool:
+    """Return whether runs of a campaign may be stopped early; ledgers that do not say were begun when none were."""
+    return bool(scenario.get(_SHORT, False))
+
+
 def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
     """The identity of a ledger, with what was added on the way; and its notes."""
     with LedgerReader(path) as reader:
         before = as_recorded_now(reader.scenario)
         notes = reader.events()
-    for beside in (_GOAL, _LENGTH, _LISTED, _STEP):
+    for beside in (_GOAL, _LENGTH, _LISTED, _STEP, _SHORT):
         before.pop(beside, None)
     for section in _GROWING:
         added = [entry for note in notes if note.kind == section for entry in _entries(note.facts)]
@@ -102,7 +108,7 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
     with LedgerReader(path) as reader:
         listed = reader.scenario.get("configurations")
     begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
-    return replace(with_recorded_seed(scenario, path), known=_known_instances(path), begun_with=begun)
+    return replace(with_recorded_seed(scenario, path), known=known_instances(path), begun_with=begun)
 
 
 def with_recorded_seed(scenario: Scenario, path: Path) -> Scenario:
@@ -119,7 +125,7 @@ def with_recorded_seed(scenario: Scenario, path: Path) -> Scenario:
     return replace(scenario, drawn_seed=seed) if isinstance(seed, int) else scenario
 
 
-def _known_instances(path: Path) -> list[str]:
+def known_instances(path: Path) -> list[str]:
     """Names of the instances of a ledger's stream, in its order; none if it has no list of them."""
     instances = recorded(path)[0].get("instances")
     if not isinstance(instances, dict) or instances.get("sampling") not in ("shuffle", "given"):

@@ -73,7 +73,7 @@ def survey_of(question: Question, captime: float, instances: int | None = None) 
         instances: How many stream positions; all of them if it is left out.
     """
     if not (np.isfinite(captime) and captime > 0):
-        raise ScenarioError(f"the captime of the table is {captime!r}, but it has to be a positive number of seconds")
+        raise ScenarioError(f"the captime for every run is {captime!r} s, expected more than 0; try 10s")
     return replace(
         question,
         procedure=SURVEY,
@@ -120,8 +120,15 @@ def table_of(path: Path, name: str, captime: float) -> RuntimeTable:
     )
 
 
-def measured_runs(path: Path, name: str, captime: float) -> tuple[RuntimeTable, FloatArray]:
+def measured_runs(path: Path, name: str, captime: float, *, unbroken: bool = False) -> tuple[RuntimeTable, FloatArray]:
     """Return all runs of a survey on the positions where none is missing, those that were given up included.
+
+    Args:
+        path: The ledger.
+        name: Of the table.
+        captime: For every run, in seconds.
+        unbroken: Only positions before the first one with a missing run. In a survey that was stopped, long runs are
+            missing more often than short ones, so the other positions behind it are no random choice of instances.
 
     Returns:
         The table, in which a given-up run stands as cut, and of the same shape the CPU seconds after which given-up
@@ -132,7 +139,8 @@ def measured_runs(path: Path, name: str, captime: float) -> tuple[RuntimeTable, 
         samples, columns = reader.sample_rows(), reader.outcomes()
         clock = reader.scenario.get("clock", "cpu")
     seconds, unfinished = _seconds(columns, len(configs), captime)
-    whole = np.flatnonzero(~np.isnan(seconds).any(axis=0))
+    broken = np.isnan(seconds).any(axis=0)
+    whole = np.flatnonzero(~np.maximum.accumulate(broken) if unbroken else ~broken)
     if len(whole) == 0:
         raise ScenarioError(f"{path}: there is no instance yet on which every configuration was run; go on measuring")
     named = {sample.position: sample.instance for sample in samples}

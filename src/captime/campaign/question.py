@@ -73,6 +73,7 @@ class Question:
         source: The scenario file, if there is one; for people who want to go on from the ledger.
         identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
         duel_step: See `Problem`; of a ledger that was begun when there was one step for all goals.
+        short_captimes: See `Problem`; as it was when the ledger was begun. None: whatever the program allows.
     """
 
     program: GrowingProgram
@@ -95,6 +96,7 @@ class Question:
     identity: Mapping[str, object] = field(default_factory=dict)
     newcomers: tuple[ConfigRow, ...] = ()
     duel_step: float | None = None
+    short_captimes: bool | None = None
 
     @property
     def names(self) -> Sequence[str]:
@@ -149,6 +151,7 @@ class Question:
             seed=self.seed,
             pool=None if self.proposer is None else pool_terms_of(self.proposer),
             duel_step=self.duel_step,
+            short_captimes=self.program.repeatable if self.short_captimes is None else self.short_captimes,
         )
 
     def build(self, length: int | None = None) -> Procedure:

@@ -72,6 +72,7 @@ def refuse_if_not(found: Repeatability, procedure: str) -> None:
         shown = ", ".join(f"{first:.3g} s and {second:.3g} s" for first, second in found.pairs[:3])
         raise ScenarioError(
             f"procedure {procedure} repeats cut runs with longer captimes, but the program did not take the same time "
-            f"again with the same seed ({found.differ} of {len(found.pairs)} pairs differ: {shown}). Use procedure "
-            "race, which makes every run once; or say target.repeatable = true if you know better"
+            f"again with the same seed ({found.differ} of {len(found.pairs)} pairs differ: {shown}). Say "
+            "target.repeatable = false and use procedure race, which then makes every run once; or say "
+            "target.repeatable = true if it does repeat itself"
         )

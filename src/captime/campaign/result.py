@@ -1,6 +1,6 @@
 """What a campaign on real programs came to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from captime.certificate import Certificate
 from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
 from captime.ledger.file_watch import Rescued
-from captime.ledger.reading import STATUSES, VERDICTS
+from captime.ledger.flat import COLUMNS
+from captime.ledger.reading import which_mean
 from captime.live import LiveOutcome
 from captime.scenario import Scenario
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CampaignResult:
     """A campaign that has ended, for now: it can always be gone on with.
 
@@ -66,6 +67,14 @@ class CampaignResult:
     scenario: Scenario | None = field(default=None, repr=False, compare=False)
     means: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        """Return one line: the recommended configuration, what is certified of it, and where the runs are."""
+        held = self.certificate
+        return (
+            f"<{type(self).__name__}: {self.config_name!r}, epsilon {held.epsilon:.4f}, delta {held.delta:g}, "
+            f"{int(self.outcome.runs.sum()):,} runs, ledger {str(self.record)!r}>"
+        )
+
     @property
     def record(self) -> Path:
         """The file that has every run in it: the ledger, or the copy that was saved when the ledger was lost."""
@@ -84,7 +93,9 @@ class CampaignResult:
     @property
     def settings(self) -> Mapping[str, object]:
         """Settings of the recommended configuration: what a function is called with."""
-        return self.question.configs[self.certificate.config].parameters
+        row = self.question.configs[self.certificate.config]
+        originals: Mapping[str, Mapping[str, object]] = {} if self.scenario is None else self.scenario.originals
+        return originals.get(row.name, row.parameters)
 
     @property
     def cpu_seconds(self) -> float:
@@ -92,19 +103,47 @@ class CampaignResult:
         return float(self.outcome.seconds.sum())
 
     def runs(self) -> dict[str, NDArray[Any]]:
-        """Every run as columns, with names and words: `pandas.DataFrame(result.runs())` makes a table of it."""
-        with LedgerReader(self.record) as reader:
-            columns, samples = reader.outcomes(), reader.samples()
-            names = np.array([config.name for config in reader.configs], dtype=np.object_)
-        instances = np.empty(int(samples["position"].max(initial=-1)) + 1, dtype=np.object_)
-        instances[samples["position"]] = samples["instance"]
-        # The words of the statuses and verdicts; the last one is for "none".
-        statuses = np.array([*(status.value for status in STATUSES), ""], dtype=np.object_)
-        verdicts = np.array([*(verdict.value for verdict in VERDICTS), ""], dtype=np.object_)
+        """Return every run as columns, with names and words: `pandas.DataFrame(result.runs())` makes a table of it.
+
+        Beside the columns of `captime export` there are `counts` (False for outcomes of attempts that had been given
+        up), `cpu_seconds`, `wall_seconds`, and `utility`: u(runtime) of an answer, 0 of a failed run, and not a number
+        of a run that was capped, cancelled or lost, because it is not known. What was not measured is None, -1 in
+        columns of nanoseconds and bytes, or not a number.
+        """
+        with LedgerReader(self.record) as reader, reader.snapshot():
+            columns, rows = reader.outcomes(), list(reader.flat())
+        words = {name: _objects(column) for name, column in zip(COLUMNS, zip(*rows, strict=True), strict=False)}
+        words = words or {name: np.empty(0, dtype=np.object_) for name in COLUMNS}
+        status, runtime = columns["status"], columns["runtime"]
+        answered = which_mean(status, lambda each: each.answered) & (runtime < columns["captime"])
+        utility = np.full(len(runtime), np.nan)
+        utility[answered] = self.question.utility(runtime[answered])
+        utility[which_mean(status, lambda each: each.never)] = 0.0
         return {
             **columns,
-            "config_name": names[columns["config"]],
-            "instance": instances[columns["position"]],
-            "status": statuses[columns["status"]],
-            "verdict": verdicts[columns["verdict"]],
+            "config_name": words["config_name"],
+            "instance": words["instance"],
+            "seed": words["seed"].astype(np.int64),
+            # The words of the statuses and verdicts; none is the empty text.
+            "status": words["status"],
+            "verdict": _objects(word or "" for word in words["verdict"]),
+            "counts": ~columns["orphan"],
+            "utility": utility,
+            "cpu_seconds": _seconds(columns["cpu_ns"]),
+            "wall_seconds": _seconds(columns["wall_ns"]),
+            "reported": np.array([np.nan if each is None else each for each in words["reported"]], dtype=np.float64),
+            **{name: words[name] for name in ("exit_code", "signal", "answer", "host", "flags", "detail")},
+            **{name: words[name] for name in ("switches", "leftovers", "output_bytes")},
         }
+
+
+def _objects(values: Iterable[object]) -> NDArray[Any]:
+    listed = list(values)
+    column = np.empty(len(listed), dtype=np.object_)
+    column[:] = listed
+    return column
+
+
+def _seconds(nanoseconds: NDArray[Any]) -> FloatArray:
+    """Return seconds; not a number where nothing was measured."""
+    return np.where(nanoseconds < 0, np.nan, nanoseconds / 1e9)

@@ -11,15 +11,22 @@ from typing import Literal
 
 import numpy as np
 
-from captime.arrays import BoolArray, FloatArray
+from captime.arrays import FloatArray
 from captime.campaign.census import Census
 from captime.campaign.earlier import Earlier, learned_words
 from captime.campaign.goals import Change, OneAfterTheOther
-from captime.campaign.identity import Growth, check_identity, remembered, step_on_record
+from captime.campaign.identity import (
+    Growth,
+    check_identity,
+    remembered,
+    short_captimes_on_record,
+    step_on_record,
+)
 from captime.campaign.journal import LedgerJournal, OrdersJournal
 from captime.campaign.lost_ledger import Watchful, check_no_rescue, with_what_was_lost
 from captime.campaign.objections import Objections
 from captime.campaign.question import Question
+from captime.campaign.recording import Recorder
 from captime.campaign.remembering import Remembering
 from captime.campaign.repeatability import refuse_if_not, try_twice
 from captime.campaign.result import CampaignResult
@@ -27,7 +34,6 @@ from captime.campaign.resuming import Memory, go_on, write_off
 from captime.campaign.roster import Growing, Roster
 from captime.campaign.steering import Steering, first_goal, new_changes, note_lessons
 from captime.campaign.stopping import StopRules
-from captime.certificate import Certificate
 from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.in_order import InOrder
@@ -227,9 +233,7 @@ class _Campaign:
         )
         self._memory = Memory(self._census, self._objections, self._losses)
         self._learned: list[Noted] = []
-        self._certified: Certificate | None = None
-        self._facts: object = None
-        self._in_the_race: BoolArray = np.ones(len(question.configs), dtype=np.bool_)
+        self._recorder = Recorder(ledger, len(question.configs), clock)
 
     def run(self, observer: Observer | None, interrupted: Callable[[], bool]) -> CampaignResult:
         question, ledger = self._question, self._ledger
@@ -287,7 +291,7 @@ class _Campaign:
             question.stream,
             (self._census.take, self._objections),
             orders=not in_order,
-            before_start=lambda: self._write_facts(procedure),
+            before_start=lambda: self._recorder.facts(procedure),
         )
         if not in_order:
             go_on(procedure, evidence, ledger, memory, repeatable=repeatable, apply=apply)
@@ -304,7 +308,11 @@ class _Campaign:
         """Who decides, as it was when the campaign began: with the first goals, and the first length of the stream."""
         question, ledger = self._question, self._ledger
         length = ledger.scenario.get("length", question.stream.length)
-        begun = replace(question.begun_towards(first_goal(question, ledger)), duel_step=step_on_record(ledger.scenario))
+        begun = replace(
+            question.begun_towards(first_goal(question, ledger)),
+            duel_step=step_on_record(ledger.scenario),
+            short_captimes=short_captimes_on_record(ledger.scenario),
+        )
         return begun.build(None if length is None else int(str(length)))
 
     def _roster(self, proposer: Proposer) -> Roster:
@@ -324,41 +332,12 @@ class _Campaign:
     def _watching(self, observer: Observer | None) -> Observer:
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
             reached("decided")
-            self._write_certificate(procedure, evidence, executor.now)
-            self._write_candidates(procedure, evidence)
+            self._recorder.certificate(procedure, evidence, executor.now)
+            self._recorder.candidates(procedure, evidence)
             if observer is not None:
                 observer(procedure, evidence, executor)
 
         return watch
-
-    def _write_certificate(self, procedure: Procedure, evidence: Evidence, now: float) -> None:
-        held = procedure.certificate()
-        if held is self._certified or held == self._certified:
-            return
-        self._certified = held
-        self._write_facts(procedure)
-        left, spent = int(procedure.candidates.sum()), float(evidence.tally.seconds.sum())
-        self._ledger.certified(held, procedure.rounds, spent, self._clock + now, left)
-        reached("certified")
-
-    def _write_candidates(self, procedure: Procedure, evidence: Evidence) -> None:
-        """Who is out of the race, and who came back, for those who look at the ledger later; no decision needs it."""
-        now = procedure.candidates.copy()
-        before = np.ones(len(now), dtype=np.bool_)
-        before[: len(self._in_the_race)] = self._in_the_race
-        if np.array_equal(before, now):
-            return
-        self._in_the_race = now
-        out, back = np.flatnonzero(before & ~now).tolist(), np.flatnonzero(now & ~before).tolist()
-        self._ledger.noted("candidates", out=out, back=back, cpu_seconds=float(evidence.tally.seconds.sum()))
-
-    def _write_facts(self, procedure: Procedure) -> None:
-        """What an independent check needs to know beside the rows, whenever it has changed."""
-        tell = getattr(procedure, "facts", None)
-        facts = None if tell is None else tell()
-        if facts is not None and facts != self._facts:
-            self._facts = facts
-            self._ledger.noted("facts", **facts)
 
     def _close(self, procedure: Procedure, evidence: Evidence, outcome: LiveOutcome) -> CampaignResult:
         reached("shutdown-begun")
@@ -370,8 +349,8 @@ class _Campaign:
         unfit = self._waiting.gave_up
         if outcome.stopped == "interrupted" and unfit is not None:
             outcome = replace(outcome, stopped="machine")
-        self._write_certificate(procedure, evidence, outcome.wall_seconds)
-        self._write_candidates(procedure, evidence)
+        self._recorder.certificate(procedure, evidence, outcome.wall_seconds)
+        self._recorder.candidates(procedure, evidence)
         clock = self._clock + outcome.wall_seconds
         self._ledger.noted("stopped", because=outcome.stopped, wall_seconds=clock)
         trouble: CaptimeError | None = outcome.trouble

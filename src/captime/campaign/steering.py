@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from captime.campaign.earlier import NOTE, Earlier
 from captime.campaign.goals import Change, Goal, Joined, Longer, change_of, goal_of, let_join, set_goal, set_length
@@ -82,8 +82,20 @@ def first_goal(question: Question, ledger: Ledger) -> Goal:
     return goal_of(question.procedure, options if isinstance(options, dict) else question.options, epsilon)
 
 
+class AskedBefore(Protocol):
+    """What a ledger has been asked, as far as new changes depend on it.
+
+    Attributes:
+        changes: What was asked for otherwise on the way, in that order.
+        frontier: The first position that no run was started on.
+    """
+
+    changes: list[Change]
+    frontier: int
+
+
 def new_changes(
-    question: Question, ledger: Ledger, memory: Memory, growth: Growth, fresh: Callable[[], Procedure]
+    question: Question, ledger: Ledger, memory: AskedBefore, growth: Growth, fresh: Callable[[], Procedure]
 ) -> list[Change]:
     """What is asked otherwise than before, written down; whoever cannot go on with it refuses before that.
 

@@ -2,7 +2,7 @@
 
 Exit codes: 0 goal reached, 1 our bug, 2 your words (usage, input), 3 stopped early with a valid certificate or the
 scenario is another one than the ledger's, 4 the ledger is in use, 5 it is damaged, 6 the machine (disk, memory), 7
-your program; 130 and 143 ended by a signal, with the certificate printed.
+your program, 8 certified worse (`compare --not-worse-by`); 130 and 143 ended by a signal, with the certificate printed.
 """
 
 import errno
@@ -21,13 +21,17 @@ from typer.models import ParameterInfo
 
 from captime.cli.backup import backup_command
 from captime.cli.best import best_command
+from captime.cli.compare import compare_command
 from captime.cli.dashboard import dashboard_command
 from captime.cli.data import data_command
 from captime.cli.demo import demo_command
 from captime.cli.doctor import doctor_command
 from captime.cli.experiment import experiment_command
+from captime.cli.explain import explain_command
 from captime.cli.export import export_command
+from captime.cli.importing import import_command
 from captime.cli.init import init_command
+from captime.cli.judge import judge_command
 from captime.cli.listing import list_command
 from captime.cli.measure import measure_command
 from captime.cli.plot import plot_command
@@ -35,6 +39,7 @@ from captime.cli.printing import say
 from captime.cli.report import report_command
 from captime.cli.run import run_command
 from captime.cli.salvage import salvage_command
+from captime.cli.schema import schema_command
 from captime.cli.simulate import simulate_command
 from captime.cli.space import space_command
 from captime.cli.status import status_command
@@ -110,10 +115,14 @@ def _register(name: str, command: Callable[..., None]) -> None:
 
 
 _register("init", init_command)
+_register("import", import_command)
 _register("doctor", doctor_command)
 _register("run", run_command)
+_register("compare", compare_command)
 _register("measure", measure_command)
 _register("validate", validate_command)
+_register("judge", judge_command)
+_register("explain", explain_command)
 _register("best", best_command)
 _register("backup", backup_command)
 _register("export", export_command)
@@ -126,6 +135,7 @@ _register("verify", verify_command)
 _register("simulate", simulate_command)
 _register("utility", utility_command)
 _register("space", space_command)
+_register("schema", schema_command)
 _register("experiment", experiment_command)
 _register("data", data_command)
 _register("list", list_command)
@@ -147,12 +157,20 @@ def _version(
         typer.echo(ctx.get_help())
 
 
+def _plugin_problems() -> list[str]:
+    from captime import PLUGIN_PROBLEMS  # noqa: PLC0415 (the package's own front page would be a circle at the top)
+
+    return PLUGIN_PROBLEMS
+
+
 def main() -> None:
     """Run a command and end the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows a question mark; that is no reason to stop.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    for problem in _plugin_problems():
+        say(f"captime: {problem}.")
     try:
         # Typer ends the process itself: 0 or a command's own code, 2 for words it does not understand.
         app()

@@ -6,16 +6,18 @@ from typing import Annotated
 import typer
 
 from captime.cli.printing import say
+from captime.cli.recorded import LedgerArgument, ledger_of
 from captime.ledger.copying import backup
 
 
 def backup_command(
-    ledger: Annotated[Path, typer.Argument(help="The ledger; a campaign may be writing to it.")],
+    ledger: LedgerArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The copy; must not exist.")],
 ) -> None:
     """Copy a ledger as it is at one moment, complete in one file.
 
     Copying the file alone while a campaign runs would lose the newest rows.
     """
+    ledger = ledger_of(ledger)
     rows = backup(ledger, output)
     say(f"{rows:,} rows copied to {output}")

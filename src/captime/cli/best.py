@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from captime.campaign.roster import configuration_of
-from captime.cli.recorded import account_of_ledger, say_missing, scenario_of
+from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs import FunctionProgram
 from captime.programs.hints import did_you_mean
-from captime.report.winner import FORMS, OTHER_NAMES, as_command
+from captime.report.winner import FORMS, OTHER_NAMES, as_command, can_say
 from captime.report.words import printable, statement
 from captime.scenario import load_scenario
 from captime.skeptic.audit import CONFLICT
@@ -26,7 +26,7 @@ _OF_SETTINGS = ("pcs", "arguments", "irace")
 
 
 def best_command(
-    ledger: Annotated[Path, typer.Argument(help="The ledger of a campaign; it may be running.")],
+    ledger: LedgerArgument,
     *,
     form: Annotated[
         str | None,
@@ -45,6 +45,7 @@ def best_command(
     Python and TOML, too.
     """
     form = None if form is None else _form(form)
+    ledger = ledger_of(ledger)
     with LedgerReader(ledger) as reader:
         say_missing(reader.missing)
         certified = reader.last_certificate()
@@ -63,10 +64,16 @@ def best_command(
     if not isinstance(settings, dict):
         raise ScenarioError(f"{ledger}: configuration {printable(row.name)} has no settings on record")
     own = {} if settings is row.settings else {name: row.settings[name] for name in _OWN if name in row.settings}
+    if form in FORMS and not can_say(form, settings):
+        raise ScenarioError(
+            f"--as {form} has no words for the settings of {printable(row.name)}, some of which are nested or None; "
+            "choose json or python"
+        )
     found = {
         name: make(settings if name in _OF_SETTINGS else {**own, **settings})
         for name, make in FORMS.items()
-        if form == name or (form is None and (settings or name not in _OF_SETTINGS or not own))
+        if form == name
+        or (form is None and can_say(name, settings) and (settings or name not in _OF_SETTINGS or not own))
     }
     if path is not None and form in (None, _COMMAND):
         found = {**_started(path, row), **found}

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from captime.cli.recorded import say_missing
+from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
 from captime.errors import MissingExtra
 from captime.ledger import LedgerReader
 
 
 def dashboard_command(
-    ledger: Annotated[Path, typer.Argument(help="The ledger; a campaign may be writing to it.")],
+    ledger: LedgerArgument,
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
     host: Annotated[str, typer.Option(help="Where to listen; this machine only by default.")] = "127.0.0.1",
@@ -34,6 +34,7 @@ def dashboard_command(
         raise MissingExtra("the dashboard", "dashboard")
     from captime.dashboard.server import Address, serve  # noqa: PLC0415 (needs an optional extra)
 
+    ledger = ledger_of(ledger)
     # A file that is no ledger is refused before anything listens.
     with LedgerReader(ledger) as reader:
         say_missing(reader.missing)

@@ -16,7 +16,7 @@ from captime.cli.printing import print_certificate
 from captime.errors import MissingExtra, ScenarioError
 from captime.instances import script
 from captime.report.campaign_view import campaign_view
-from captime.report.campaigned import account_of_campaign
+from captime.report.campaigned import account_of_campaign, table_of_campaign
 from captime.report.figures.canvas import check_picture_path
 from captime.report.figures.epsilon import curve_of, draw_epsilon
 from captime.report.page.html import report_page, write_report
@@ -101,7 +101,7 @@ def demo_command(
     goal = f"Goal: within {epsilon:g} of the best, or {wall} on the clock."
     console.print(f"An answer is worth half after 10 ms. {goal}\n")
     result = _run(path)
-    print_certificate(account_of_campaign(result))
+    print_certificate(account_of_campaign(result), table=table_of_campaign(result))
     if result.trouble is not None:
         raise result.trouble
     console.print()

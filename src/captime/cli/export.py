@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from captime.cli.printing import say
-from captime.cli.recorded import say_missing
+from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
 from captime.errors import MissingExtra, ScenarioError, StorageTrouble
 from captime.ledger import LedgerReader
 from captime.ledger.flat import COLUMNS
@@ -47,7 +47,7 @@ Row = tuple[int | float | str | None, ...]
 
 
 def export_command(
-    ledger: Annotated[Path, typer.Argument(help="The ledger; a campaign may be writing to it.")],
+    ledger: LedgerArgument,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="A file that ends in .csv or .parquet.")
     ],
@@ -60,6 +60,7 @@ def export_command(
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
     if output.suffix not in writers:
         raise ScenarioError(f"{output} should end in {' or '.join(writers)}; the suffix chooses the format")
+    ledger = ledger_of(ledger)
     with LedgerReader(ledger) as reader, reader.snapshot():
         say_missing(reader.missing)
         rows: Iterator[Row] = reader.flat()

@@ -1,4 +1,4 @@
-"""`captime init`: a scenario to begin with, every field in it, and no questions asked."""
+"""`captime init`: a scenario to begin with, every field in it, and no questions asked; or one for a known solver."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,8 @@ import typer
 from captime.errors import ScenarioError, StorageTrouble
 from captime.report.words import message
 from captime.scenario import template
+from captime.scenario.presets import INSTALL, preset
+from captime.scenario.schema import SCHEMA_LINE, write_schema
 
 _NAME = "scenario.toml"
 
@@ -16,18 +18,50 @@ def init_command(
     directory: Annotated[
         Path, typer.Argument(help="Where to write it; a name ending in .toml is the file itself.")
     ] = Path(),
+    *,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Begin with the command, answers, exit codes and parameter space of a solver: {', '.join(INSTALL)}.",
+        ),
+    ] = None,
 ) -> None:
     """Write a commented scenario, complete and valid, to fill in.
 
-    Nothing is ever overwritten.
+    With --solver it is ready for that solver, but for the instances and the
+    utility. No scenario is ever overwritten. The schema for editors stands
+    beside it, see `captime schema`.
     """
     path = directory if directory.suffix == ".toml" else directory / _NAME
+    chosen = None if solver is None else preset(solver)
+    texts = {path: SCHEMA_LINE + (template() if chosen is None else chosen.scenario)}
+    if chosen is not None:
+        texts |= {path.parent / name: text for name, text in chosen.companions.items()}
+    write_new(texts)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(template())
-    except FileExistsError:
-        raise ScenarioError(f"{path} exists already and is left as it is; name another folder or file") from None
+        write_schema(path.parent)
     except OSError as error:
-        raise StorageTrouble(f"{path} cannot be written ({error.strerror}); choose another folder") from None
-    typer.echo(message(f"wrote {path}; fill it in, then: captime doctor {path}"))
+        raise StorageTrouble(f"{path.parent}: the schema cannot be written ({error.strerror})") from None
+    beside = "".join(f" and {each}" for each in texts if each != path)
+    if chosen is None:
+        typer.echo(message(f"wrote {path}; fill it in, then: captime doctor {path}"))
+        return
+    typer.echo(message(f"wrote {path}{beside} for {chosen.name}; to get the solver: {chosen.install}"))
+    typer.echo(message(f"say where the instances are and what an answer is worth, then: captime doctor {path}"))
+
+
+def write_new(texts: dict[Path, str]) -> None:
+    """Write new files; refuse if one of them exists, before any is written."""
+    for path in texts:
+        if path.exists() or path.is_symlink():
+            raise ScenarioError(f"{path} exists already and is left as it is; name another folder or file")
+    for path, text in texts.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except FileExistsError:
+            raise ScenarioError(f"{path} exists already and is left as it is; name another folder or file") from None
+        except OSError as error:
+            raise StorageTrouble(f"{path} cannot be written ({error.strerror}); choose another folder") from None

@@ -17,7 +17,10 @@ def plot_command(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(FIGURES)}.")],
     source: Annotated[
         list[Path],
-        typer.Argument(metavar="LEDGER|TRACE…", help="Ledgers or traces; several for epsilon and runtimes."),
+        typer.Argument(
+            metavar="LEDGER|SCENARIO|TRACE…",
+            help="Ledgers, scenarios or traces; several for epsilon and runtimes.",
+        ),
     ],
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .png, .pdf or .svg file.")],
@@ -43,7 +46,8 @@ def plot_command(
     if view is None:
         raise ScenarioError(
             f"{printable(str(source[0]))} has nothing to say about {kind}: it has no runs, no settings or no utility "
-            "that can be read; `captime report` shows the figures there are"
+            f"that can be read{', or `captime explain` was not run' if kind == 'ablation' else ''}; `captime report` "
+            "shows the figures there are"
         )
     if pair:
         view = with_pairs(stories[0], [view], pair)[0]

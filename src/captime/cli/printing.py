@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.report.account import Account
+from captime.report.configuration_words import ROWS_SHOWN, as_text, caption, for_terminal, shown_rows
+from captime.report.numbers.configurations import ConfigurationTable
 from captime.report.words import lines, message, printable, statement
 
 
@@ -16,13 +18,15 @@ def say(text: str) -> None:
     typer.echo(message(text), err=True)
 
 
-def print_certificate(account: Account, notes: Sequence[str] = ()) -> None:
-    """The statement, its numbers, and what it rests on."""
+def print_certificate(account: Account, notes: Sequence[str] = (), table: ConfigurationTable | None = None) -> None:
+    """Print the statement, the table of configurations, the numbers, and what the certificate rests on."""
     # Markup is off: square brackets in names are the user's, not Rich's.
     console = Console(markup=False, highlight=False)
     for note in notes:
         console.print(f"note: {printable(note)}", style="dim", soft_wrap=True)
     console.print(statement(account), style="bold", soft_wrap=True)
+    if table is not None:
+        print_table(console, table)
     grid = Table.grid(padding=(0, 2))
     for label, value in lines(account):
         grid.add_row(Text(label, style="dim"), Text(message(value)))
@@ -30,3 +34,13 @@ def print_certificate(account: Account, notes: Sequence[str] = ()) -> None:
     console.print("This rests on:", style="dim")
     for assumed in account.rests_on:
         console.print(f"  - {message(assumed)}", soft_wrap=True)
+
+
+def print_table(console: Console, table: ConfigurationTable, most: int = ROWS_SHOWN) -> None:
+    """Print the table of configurations and how to read it."""
+    if console.is_terminal:
+        console.print(for_terminal(table, most))
+    else:
+        # A pipe has no width: nothing is cut.
+        console.print(as_text(table, most), soft_wrap=True)
+    console.print(caption(table, len(shown_rows(table, most))), style="dim", soft_wrap=not console.is_terminal)

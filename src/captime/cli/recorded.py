@@ -1,7 +1,9 @@
 """What a ledger says about its certificate, in the shape that words are made from. Nothing here asks a procedure."""
 
 from pathlib import Path
-from typing import Literal, overload
+from typing import Annotated, Literal, overload
+
+import typer
 
 from captime.cli.printing import say
 from captime.errors import ScenarioError
@@ -9,12 +11,35 @@ from captime.ledger import Certified, LedgerReader
 from captime.report.account import Account, draws_among
 from captime.report.ledger_words import bound_on_record
 from captime.report.words import cpu_time
+from captime.scenario import load_scenario
+
+LedgerArgument = Annotated[
+    Path, typer.Argument(help="The ledger, or the scenario it belongs to; a campaign may be writing to it.")
+]
+"""The argument of every command that reads a ledger; `ledger_of` makes a ledger of it."""
 
 
 def say_missing(missing: str) -> None:
     """Say on stderr that what is shown is not all that was on record, if it is not."""
     if missing:
         say(f"captime: warning: {missing}. What is shown is an older state")
+
+
+def ledger_of(named: Path) -> Path:
+    """Return the ledger itself: as named, or the one that belongs to a scenario.
+
+    Args:
+        named: A ledger, or a scenario, which is a file whose name ends in `.toml`.
+    """
+    if named.suffix.lower() != ".toml":
+        return named
+    ledger = load_scenario(named).ledger
+    if not ledger.exists():
+        raise ScenarioError(
+            f"{named}: its ledger {ledger} does not exist; expected the file that `captime run {named}` writes. Run it "
+            "first, or name the ledger if it was begun with --ledger"
+        )
+    return ledger
 
 
 def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str = "") -> Account:

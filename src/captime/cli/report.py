@@ -1,17 +1,21 @@
 """`captime report`: a campaign as one page to read, mail and print."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from captime.cli.recorded import say_missing
+from captime.cli.recorded import ledger_of, say_missing
 from captime.errors import ScenarioError
 from captime.report.machine import certificate_json
+from captime.report.numbers.configurations import configuration_table
 from captime.report.page.html import report_page, write_report
 from captime.report.story import Story, read_story
 from captime.report.trace_story import is_trace, read_trace_story
+from captime.report.validated import Validated
+from captime.report.validations import validations_json, validations_of
 from captime.report.views import View, figures_of
 from captime.report.views.duel import duel_view
 from captime.report.words import printable
@@ -20,7 +24,10 @@ from captime.report.words import printable
 def report_command(
     source: Annotated[
         Path,
-        typer.Argument(metavar="LEDGER|TRACE", help="A ledger (a campaign may be writing to it), or a trace."),
+        typer.Argument(
+            metavar="LEDGER|SCENARIO|TRACE",
+            help="A ledger (a campaign may be writing to it), the scenario it belongs to, or a trace.",
+        ),
     ],
     *,
     out: Annotated[
@@ -30,6 +37,13 @@ def report_command(
         list[str] | None,
         typer.Option(metavar="NAME,NAME", help="Compare these two configurations; may be repeated."),
     ] = None,
+    validation: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="LEDGER",
+            help="A ledger of `captime validate` to show; may be repeated. Those beside the ledger by default.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the numbers behind all figures as one JSON object instead.")
     ] = False,
@@ -37,12 +51,13 @@ def report_command(
     """Write everything there is to see about a campaign into one HTML file that needs nothing else. Only reads."""
     story = told_in(source)
     views = with_pairs(story, figures_of(story), pair or [])
+    held_out = validations_of(story, validation)
     if as_json:
-        typer.echo(json.dumps(_numbers(story, views)))
+        typer.echo(json.dumps(_numbers(story, views, held_out)))
         return
-    path = out or source.with_suffix(".html")
+    path = out or story.path.with_suffix(".html")
     try:
-        write_report(report_page(story, views), path)
+        write_report(report_page(story, views, held_out), path)
     except OSError as error:
         raise ScenarioError(
             f"the report {path} cannot be written ({error.strerror or error}); choose another place with -o"
@@ -51,8 +66,8 @@ def report_command(
 
 
 def told_in(source: Path) -> Story:
-    """The story of a ledger or of a trace; the suffix tells them apart."""
-    story = read_trace_story(source) if is_trace(source) else read_story(source)
+    """Return the story of a ledger, of a scenario's ledger or of a trace; the suffix tells them apart."""
+    story = read_trace_story(source) if is_trace(source) else read_story(ledger_of(source))
     say_missing(story.missing)
     return story
 
@@ -82,12 +97,15 @@ def _pair(story: Story, text: str) -> tuple[int, int]:
     )
 
 
-def _numbers(story: Story, views: list[View]) -> dict[str, object]:
+def _numbers(story: Story, views: list[View], held_out: Sequence[Validated]) -> dict[str, object]:
+    table = configuration_table(story)
     return {
         "source": str(story.path),
         "certificate": None if story.certificate is None else certificate_json(story.certificate, story.names),
         "missing": story.missing or None,
         "configurations": list(story.names),
+        "table": None if table is None else table.as_json(),
+        "validations": validations_json(held_out),
         "figures": {
             view.name: {
                 "title": view.title,

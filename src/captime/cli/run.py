@@ -17,7 +17,7 @@ from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
 from captime.executors.losses import PATIENCE
 from captime.report.campaign_view import campaign_view
-from captime.report.campaigned import account_of_campaign, campaign_json
+from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario
 from captime.utilities.durations import parse_duration
 
@@ -107,4 +107,4 @@ def show_result(result: CampaignResult, *, as_json_object: bool) -> None:
     if as_json_object:
         typer.echo(json.dumps(campaign_json(result), indent=2))
     else:
-        print_certificate(account_of_campaign(result))
+        print_certificate(account_of_campaign(result), table=table_of_campaign(result))

@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +15,14 @@ from rich.text import Text
 
 from captime.campaign.earlier import learned_words
 from captime.campaign.goals import goal_on_record
-from captime.cli.recorded import account_of_ledger, say_missing
+from captime.cli.printing import print_table
+from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.slots import Seated, under_way
+from captime.report.configuration_words import ROWS_SHOWN
 from captime.report.ledger_words import OVER, liveness, note_words
 from captime.report.machine import certificate_json
+from captime.report.numbers.configurations import ConfigurationTable, table_of_ledger
 from captime.report.pace import Pace
 from captime.report.slot_words import age_words, busy_words, slot_names
 from captime.report.words import cpu_time, gamma_words, printable, rounded_down, rounded_up, statement
@@ -26,24 +30,101 @@ from captime.runs import RunRequest, Status, Verdict
 from captime.utilities.durations import duration_text
 
 _EVENTS = 5
+# How long a watcher waits: this, or this many times as long as it took to read the ledger.
+_WATCH_SECONDS = 2.0
+_WATCH_SHARE = 10.0
 _SHOWN_IN_FLIGHT = 8
 # Written for those who check, not for those who watch.
 _QUIET = {"facts", "candidates"}
 
 
 def status_command(
-    ledger: Annotated[Path, typer.Argument(help="The ledger; a campaign may be writing to it.")],
+    ledger: LedgerArgument,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show it again every few seconds until the campaign ends or Ctrl-C.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show all configurations, however many there are.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object; with --watch, one for each line.")] = (
+        False
+    ),
 ) -> None:
     """Show what is certified now, what it has cost, what is under way and what happened last. Only reads."""
+    ledger = ledger_of(ledger)
+    most = None if every else ROWS_SHOWN
+    console = Console(markup=False, highlight=False)
+    if watch:
+        _watch(ledger, console, most, as_json=as_json)
+        return
+    seen = _read(ledger, most)
+    say_missing(seen.found["missing"] or "")
+    if as_json:
+        typer.echo(json.dumps(seen.found, indent=2))
+    else:
+        seen.print_on(console)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """How a campaign stood at one moment.
+
+    Attributes:
+        found: Everything, as `--json` prints it.
+        words: The statement.
+        newest: The newest certificate; None before the first.
+        table: The configurations.
+        most: How many of them are shown.
+    """
+
+    found: dict[str, Any]
+    words: str
+    newest: Certified | None
+    table: ConfigurationTable
+    most: int
+
+    def print_on(self, console: Console) -> None:
+        """Print it for people."""
+        console.print(self.words, style="bold", soft_wrap=True)
+        if self.found["runs"] or self.found["in_flight"]:
+            print_table(console, self.table, self.most)
+        grid = Table.grid(padding=(0, 2))
+        for label, value in _lines(self.found, self.newest):
+            grid.add_row(Text(label, style="dim"), Text(printable(value)))
+        console.print(grid)
+
+
+def _read(ledger: Path, most: int | None) -> _Seen:
     with LedgerReader(ledger) as reader, reader.snapshot():
-        say_missing(reader.missing)
-        found = _gathered(reader)
-        if as_json:
-            typer.echo(json.dumps(found, indent=2))
-        else:
-            _print(reader, found)
+        table, newest = table_of_ledger(ledger), reader.last_certificate()
+        words = "Nothing is certified yet." if newest is None else statement(account_of_ledger(reader, newest))
+        found = {**_gathered(reader), "configurations": table.as_json()}
+    return _Seen(found, words, newest, table, len(table) if most is None else most)
+
+
+def _watch(ledger: Path, console: Console, most: int | None, *, as_json: bool) -> None:
+    """Print how the campaign stands again and again, until it is over; Ctrl-C ends the watching, not the campaign."""
+    shown = ""
+    while True:
+        began = time.monotonic()
+        seen = _read(ledger, most)
+        over = seen.found["state"] in OVER
+        if seen.found["head"] != shown or over:
+            shown = seen.found["head"]
+            if as_json:
+                typer.echo(json.dumps(seen.found))
+            else:
+                # A terminal shows the newest state in place of the one before; a pipe gets one after the other.
+                console.clear()
+                seen.print_on(console)
+                if not over:
+                    console.print("Ctrl-C ends the watching, not the campaign.", style="dim")
+        if over:
+            return
+        # Reading takes longer the more runs there are; the campaign needs the machine more than its watcher does.
+        try:
+            time.sleep(max(_WATCH_SECONDS, _WATCH_SHARE * (time.monotonic() - began)))
+        except KeyboardInterrupt:
+            return
 
 
 # ---------------------------------------------------------------------- what there is
@@ -203,19 +284,6 @@ _STATES = {
     "interrupted": "not running; it was interrupted, and the same command goes on with it",
     "elsewhere": "begun elsewhere or before the last boot ({owner}); nobody here can tell whether it runs",
 }
-
-
-def _print(reader: LedgerReader, found: dict[str, Any]) -> None:
-    console = Console(markup=False, highlight=False)
-    newest = reader.last_certificate()
-    if newest is None:
-        console.print("Nothing is certified yet.", style="bold")
-    else:
-        console.print(statement(account_of_ledger(reader, newest)), style="bold", soft_wrap=True)
-    grid = Table.grid(padding=(0, 2))
-    for label, value in _lines(found, newest):
-        grid.add_row(Text(label, style="dim"), Text(printable(value)))
-    console.print(grid)
 
 
 def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, str]]:

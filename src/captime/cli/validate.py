@@ -1,6 +1,7 @@
 """`captime validate`: what the chosen configurations are worth on instances that chose nobody."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from captime.budget import check_delta
 from captime.campaign import Question, measure
 from captime.campaign.executors import executor_of
 from captime.campaign.from_parts import manner_of, question_of, with_jobs
@@ -19,8 +21,9 @@ from captime.campaign.measuring import measured_runs, survey_of
 from captime.campaign.validating import refuse_if_silent, usual_captime, validate
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
-from captime.cli.recorded import say_missing, scenario_of
+from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_of
 from captime.errors import ScenarioError
+from captime.files import read_limited
 from captime.ledger import ConfigRow, LedgerReader
 from captime.ledger.rows import SampleRow
 from captime.programs.hints import did_you_mean
@@ -35,10 +38,11 @@ from captime.utilities.durations import parse_duration
 
 _NAMES_SHOWN = 8
 _LONGEST_FOLDER = 40
+_LARGEST_LIST = 32 << 20
 
 
 def validate_command(
-    ledger: Annotated[Path, typer.Argument(help="The ledger of a campaign.")],
+    ledger: LedgerArgument,
     *,
     instances: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="Files that were not used during configuration.")
@@ -79,8 +83,10 @@ def validate_command(
     """Run chosen configurations on held-out instances: utilities, improvement, and what was only luck.
 
     The same command goes on later, and runs nothing twice. Exit code 0: all runs are made. 3: stopped early; what is
-    printed is about instances on which nothing is missing. 7: no run has answered.
+    printed is about the instances before the first one on which a run is missing. 7: no run has answered.
     """
+    ledger = ledger_of(ledger)
+    check_delta(delta)  # before hours are spent on runs
     with LedgerReader(ledger) as reader:
         say_missing(reader.missing)
         certified = reader.last_certificate()
@@ -88,7 +94,7 @@ def validate_command(
             raise ScenarioError(f"{ledger} has no certificate yet, so there is nobody to validate; go on with it first")
         held, known, samples = certified.certificate, reader.configs, reader.sample_rows()
         path = scenario or scenario_of(reader, needed=True)
-    asked_for = [(name, _row_of(name, known, held.config)) for name in _names(configs)]
+    asked_for = [(name, row_named(name, known, held.config)) for name in _names(configs)]
     chosen_on = with_recorded_seed(load_scenario(path), ledger)
     source = _source(chosen_on, samples, instances, values, generate)
     tested = only(source, (row for _, row in asked_for))
@@ -126,7 +132,7 @@ def validate_command(
             raise result.trouble
         stopped = result.outcome.stopped
         say_why(stopped)
-        table, unfinished = measured_runs(out, "held-out", seconds)
+        table, unfinished = measured_runs(out, "held-out", seconds, unbroken=True)
         told = Validated(
             found=validate(table, question.utility, delta, unfinished),
             asked=tuple((name, row.name) for name, row in asked_for),
@@ -154,7 +160,8 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _row_of(name: str, configs: Sequence[ConfigRow], leader: int) -> ConfigRow:
+def row_named(name: str, configs: Sequence[ConfigRow], leader: int, option: str = "--configs") -> ConfigRow:
+    """Find a configuration by its name, or as `leader` or `default`."""
     if name == "leader":
         return configs[leader]
     for row in configs:
@@ -166,7 +173,7 @@ def _row_of(name: str, configs: Sequence[ConfigRow], leader: int) -> ConfigRow:
     shown = ", ".join(printable(row.name) for row in configs[:_NAMES_SHOWN])
     more = f" and {len(configs) - _NAMES_SHOWN:,} more" if len(configs) > _NAMES_SHOWN else ""
     raise ScenarioError(
-        f"--configs names {name!r}, but the ledger has none of that name{near or '; there are leader, ' + shown + more}"
+        f"{option} names {name!r}, but the ledger has none of that name{near or '; there are leader, ' + shown + more}"
     )
 
 
@@ -183,18 +190,21 @@ def _source(
             "--values '[70, 71]' (values) and --generate 100 (further instances of the scenario's generator)"
         )
     if instances is not None:
-        return on_files(campaign, _pattern(instances), "--instances")
+        return on_files(campaign, pattern_typed(instances), "--instances")
     if values is not None:
-        return on_values(campaign, _listed(values), "--values")
+        return on_values(campaign, values_typed(values), "--values")
     return on_generated(campaign, 1 + max((sample.position for sample in samples), default=-1), "--generate")
 
 
-def _listed(typed: str) -> list[Any]:
+def values_typed(typed: str) -> list[Any]:
     """The values of a JSON list, or of a file that holds one."""
     try:
-        text = Path(typed).read_text(encoding="utf-8") if Path(typed).is_file() else typed
-        found = json.loads(text)
-    except (OSError, ValueError) as error:
+        # Unlike Path.is_file, this takes a list that is too long for a name of a file.
+        text = read_limited(typed, _LARGEST_LIST).decode() if os.path.isfile(typed) else typed  # noqa: PTH113
+        found = json.loads(text, parse_constant=_refuse_constant)
+    except OSError as error:
+        raise ScenarioError(f"--values is {shown(typed)}, which cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(
             f"--values is {shown(typed)}, which is neither a file nor JSON ({error}); expected a list such as "
             "'[70, 71]' or '[\"a\", \"b\"]', in quotes"
@@ -204,7 +214,12 @@ def _listed(typed: str) -> list[Any]:
     return found
 
 
-def _pattern(typed: str) -> str:
+def _refuse_constant(name: str) -> None:
+    """Refuse what Python's reader of JSON takes for a number and JSON does not know."""
+    raise ValueError(f"{name} is no value of JSON")
+
+
+def pattern_typed(typed: str, option: str = "--instances") -> str:
     """A file, all files of a folder, or a pattern; seen from the current folder, as a shell does."""
     here = Path.cwd()
     pattern = escape(typed) if Path(typed).exists() else typed
@@ -213,7 +228,7 @@ def _pattern(typed: str) -> str:
         return full
     found = "a folder without files" if Path(typed).is_dir() else "a pattern that matches no file"
     raise ScenarioError(
-        f"--instances is {typed!r}, {found} as seen from the current folder, {str(here)!r}; name a file, a folder or a "
+        f"{option} is {typed!r}, {found} as seen from the current folder, {str(here)!r}; name a file, a folder or a "
         "pattern such as 'test/*.cnf', in quotes"
     )
 

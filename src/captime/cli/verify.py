@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from captime.campaign.earlier import learned_words
-from captime.cli.recorded import account_of_ledger
+from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
 from captime.report.machine import certificate_json
@@ -19,7 +19,7 @@ _NOT_VERIFIABLE, _DAMAGED = 3, 5
 
 
 def verify_command(
-    ledger: Annotated[Path, typer.Argument(help="The ledger.")],
+    ledger: LedgerArgument,
     *,
     trust: Annotated[
         list[Trust] | None,
@@ -33,6 +33,7 @@ def verify_command(
     checked here, or the ledger leaves something open that only --trust accepts. 5: a row was changed, removed or added,
     rows contradict each other or the scenario, or the certificate says more than the rows do.
     """
+    ledger = ledger_of(ledger)
     try:
         found = audit(ledger, trust or ())
     except LedgerDamaged as error:

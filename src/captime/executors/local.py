@@ -202,10 +202,14 @@ class LocalExecutor:
         for idle in self._handles:
             if idle.held:
                 continue
-            busiest = max(self._handles, key=lambda handle: len(handle.held))
-            if len(busiest.held) > 1 and busiest.held[-1] in self._requests:
-                busiest.channel.send("withdraw", str(busiest.held[-1]))
+            busiest = max(self._handles, key=lambda handle: len(self._still_to_come(handle)))
+            if to_come := self._still_to_come(busiest):
+                busiest.channel.send("withdraw", str(to_come[-1]))
                 self._speak(busiest)
+
+    def _still_to_come(self, handle: SlotHandle) -> list[int]:
+        """Return the requests behind the run under way; a piece of work that measures the slot stays with it."""
+        return [number for number in handle.held[1:] if number in self._requests]
 
     def _cancel(self, numbers: Sequence[int]) -> None:
         holder = {number: handle for handle in self._handles for number in handle.held}

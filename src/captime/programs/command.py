@@ -19,10 +19,12 @@ from captime.programs.identity import FoundCommand, find_command
 from captime.programs.judge import Rules, TellsTime, judge
 from captime.programs.settings import Style, Worded
 from captime.programs.template import Template, passed_unchanged, rounded_up, safe_path, text_of
+from captime.programs.until import Goal
 from captime.programs.wrappers import Called, Wrapper
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import Element, Instance, InstanceStream
 from captime.supervision.messages import Fingerprint, Launch, Report
+from captime.supervision.output import UNTIL
 
 OUTPUT_FILE = "output"
 """What `{output}` is called inside the run's own directory."""
@@ -41,6 +43,7 @@ class Success:
         verifier_timeout: Wall-clock seconds it may take.
         time: Which time counts: as measured by us, or as reported by a wrapper.
         tolerance: By which share a number may differ from the known answer.
+        until: The value that ends a run, in place of all the others; None for a program that ends by itself.
     """
 
     answer: str | None = None
@@ -49,6 +52,7 @@ class Success:
     verifier_timeout: float = 60.0
     time: TellsTime = "measured"
     tolerance: float = TOLERANCE
+    until: Goal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ class CommandProgram:
         values = self._values(candidate.configuration, element.instance, element.seed, self._longest)
         argv = self._argv(candidate, values, request.config, element, self._longest)
         verifier = None if self._verifier is None else tuple(self._verifier.fill(values))
+        goal = self._success.until
         takes_output = any("{output}" in word for word in (*argv, *(verifier or ())))
         return self._conditions.launch(
             number,
@@ -151,6 +156,7 @@ class CommandProgram:
             verifier=verifier,
             verifier_timeout=self._success.verifier_timeout,
             exit_codes=candidate.rules.exit_codes or (),
+            until=None if goal is None else goal.until(element.instance.answer, element.instance.name),
         )
 
     def judge(self, request: RunRequest, report: Report) -> RunOutcome:
@@ -176,7 +182,8 @@ class CommandProgram:
 
     def programs(self) -> dict[str, str]:
         """Digests of every file that the commands name, by that name."""
-        return {word: digest for found in self._found.values() for word, digest in sorted(found.digests.items())}
+        named = {word: digest for found in self._found.values() for word, digest in sorted(found.digests.items())}
+        return {**named, **self._conditions.digests}
 
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """See the protocol. Files that a run makes for itself are shown by their plain names."""
@@ -204,6 +211,8 @@ class CommandProgram:
         found = self._find(command, f"{where}: command" if configuration.command else "target.command")
         answer = configuration.answer or self._success.answer
         patterns = {} if answer is None else {"answer": checked_pattern(answer, where)}
+        if self._success.until is not None:
+            patterns |= {UNTIL: checked_pattern(self._success.until.pattern, "target.until")}
         if self._wrapper is not None:
             patterns |= self._wrapper.patterns
         template = Template(found.template, where)
@@ -230,6 +239,7 @@ class CommandProgram:
             time=success.time,
             clock=self._conditions.clock,
             tolerance=success.tolerance,
+            until=success.until is not None,
         )
 
     def _values(

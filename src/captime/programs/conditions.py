@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from captime.supervision.messages import Call, Clock, Fingerprint, Launch, Preparation
+from captime.supervision.messages import Call, Clock, Fingerprint, Launch, Preparation, Until
 
 INHERITED = (
     "PATH",
@@ -39,6 +39,7 @@ class Conditions:
         processes: How many processes the tree may have; None for no limit.
         directory: Where it runs; None for a fresh directory per run.
         environment: The whole environment of the program.
+        files: Further files of the program that must not change, by the names they were found under.
         wall_factor: A run is stopped after this many times its captime on the wall clock, and a second.
     """
 
@@ -49,6 +50,7 @@ class Conditions:
     processes: int | None = None
     directory: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Fingerprint] = field(default_factory=dict)
     wall_factor: float = 5.0
 
     def launch(
@@ -66,6 +68,7 @@ class Conditions:
         verifier: tuple[str, ...] | None = None,
         verifier_timeout: float = 60.0,
         exit_codes: tuple[int, ...] | None = None,
+        until: Until | None = None,
     ) -> Launch:
         """A run of a command or a call under these conditions; the fields are those of `Launch`."""
         return Launch(
@@ -85,12 +88,18 @@ class Conditions:
             patterns=patterns or {},
             output_file=output_file,
             preparation=preparation,
-            guarded=guarded,
+            guarded=(*guarded, *self.files.values()),
             tag=tag,
             verifier=verifier,
             verifier_timeout=verifier_timeout,
             exit_codes=exit_codes,
+            until=until,
         )
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of the further files, by name."""
+        return {name: fingerprint[-1] for name, fingerprint in self.files.items()}
 
     def wall_limit(self, captime: float) -> float:
         """Wall-clock seconds after which a run with that captime is stopped even if it sleeps."""

@@ -18,6 +18,8 @@ class Configuration:
         command: A command of its own, in place of the target's: choosing among programs is choosing a configuration.
         answer: Its own pattern of a right answer; None for the target's.
         exit_codes: Its own accepted exit codes; None for the target's.
+        given: What a function is called with in place of the settings, where JSON has no word for it, such as an array
+            of NumPy; None for the settings themselves.
         origin: Where it came from: `listed`, `default`, `favourite`, `random` or `model`.
     """
 
@@ -27,6 +29,7 @@ class Configuration:
     answer: str | None = None
     exit_codes: tuple[int, ...] | None = None
     origin: str = "listed"
+    given: Mapping[str, Any] | None = None
 
     def describe(self) -> dict[str, Any]:
         """Everything but the origin, in words that JSON knows."""

@@ -109,11 +109,12 @@ class FunctionProgram:
 
     def programs(self) -> dict[str, str]:
         """Digest of the function's source file; of its code, if it was never in a file."""
+        further = self._conditions.digests
         if self._source is not None:
-            return {self.name: digest_of_file(self._source)}
+            return {self.name: digest_of_file(self._source), **further}
         code = getattr(self._function, "__code__", None)
         told = repr((code.co_code, code.co_consts, code.co_names)) if code is not None else self.name
-        return {self.name: hashlib.sha256(told.encode()).hexdigest()}
+        return {self.name: hashlib.sha256(told.encode()).hexdigest(), **further}
 
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
         """See the protocol. A line of Python, where there is no command."""

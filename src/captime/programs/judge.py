@@ -1,8 +1,9 @@
 """Success is positive: the one place that decides whether a run has answered.
 
 A run is answered if it ended by itself, before its captime, with an accepted exit code, with an answer that the pattern
-recognises, that does not differ from the known one, and that the verifier agrees with. Everything else is not answered,
-and is worth what "never finishes" is worth, however soon it came. There is no clock and no file here.
+recognises, that does not differ from the known one, and that the verifier agrees with. A run with a target value is
+answered if a line reached that value before the captime, however the program ends. Everything else is not answered, and
+is worth what "never finishes" is worth, however soon it came. There is no clock and no file here.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Literal, assert_never
 from captime.programs.answers import TOLERANCE, agrees, meaning
 from captime.runs import STATUS_OF, UNBEGUN, Halt, Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.supervision.messages import Clock, Report
+from captime.supervision.output import UNTIL
 
 TellsTime = Literal["measured", "reported"]
 Word = Literal["solved", "timeout", "crashed", "memout", "abort", "nothing"]
@@ -48,6 +50,7 @@ class Rules:
         time: Which time counts: as measured by us, or as reported by the program.
         clock: The clock of captimes and costs.
         tolerance: By which share a number may differ from the known answer.
+        until: Whether a line that reaches a value is the answer, and nothing else.
     """
 
     exit_codes: tuple[int, ...] | None = (0,)
@@ -56,6 +59,7 @@ class Rules:
     time: TellsTime = "measured"
     clock: Clock = "cpu"
     tolerance: float = TOLERANCE
+    until: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ def judge(
         known: The right answer, if somebody knows it.
         told: What a wrapper or a function says; None for a plain command.
     """
-    answer = report.matches.get("answer") if told is None or told.answer is None else told.answer
+    printed = report.matches.get(UNTIL if rules.until else "answer")
+    answer = printed if told is None or told.answer is None else told.answer
     measured = report.runtime_ns / 1e9
     reported = None if told is None else told.seconds
     ours = rules.time == "measured"
@@ -179,7 +184,7 @@ def _stopped(report: Report, measured: float, seen: float) -> _Finding | None:
         case "output" | "disk":
             what = "to its output" if report.ended == "output" else "into its directory"
             return _Finding(Verdict.OUTPUT, measured, f"it wrote more {what} than it is allowed")
-        case "exit" | "captime" | "cancelled" | "lost" | "unfit" | "not-started":
+        case "exit" | "target" | "captime" | "cancelled" | "lost" | "unfit" | "not-started":
             return None
         case _:
             assert_never(report.ended)
@@ -189,6 +194,8 @@ def _by_itself(
     report: Report, rules: Rules, known: bytes | None, told: Told | None, answer: bytes | None
 ) -> _Finding | None:
     """Runs that ended by themselves in time, and why that is no answer; None if nothing speaks against it."""
+    if report.ended == "target":
+        return None
     seconds = report.runtime_ns / 1e9
     if report.signal is not None:
         return _Finding(Verdict.CRASH, seconds, f"ended by signal {report.signal}")
@@ -199,6 +206,20 @@ def _by_itself(
         # Exit code 0 is a program in good order that has nothing to say, perhaps after a time limit of its own.
         verdict = Verdict.UNKNOWN if report.exit_code == 0 else Verdict.CRASH
         return _Finding(verdict, seconds, f"exit code {report.exit_code}, accepted: {accepted}")
+    if rules.until:
+        return _short_of_target(answer, seconds)
+    return _against_answer(report, rules, known, answer)
+
+
+def _short_of_target(answer: bytes | None, seconds: float) -> _Finding:
+    """Say how far a run with a target value came, which ended by itself and in good order."""
+    last = "printed no value" if answer is None else f"came to {answer.decode('utf-8', 'replace')!r}"
+    return _Finding(Verdict.UNKNOWN, seconds, f"it ended before it reached the target: it {last}")
+
+
+def _against_answer(report: Report, rules: Rules, known: bytes | None, answer: bytes | None) -> _Finding | None:
+    """Say why the answer of a run that ended in good order is none; None if nothing speaks against it."""
+    seconds = report.runtime_ns / 1e9
     if rules.pattern and answer is None:
         return _Finding(Verdict.UNKNOWN, seconds, "no line of its output is an answer")
     if known is not None and meaning(known) is not None:

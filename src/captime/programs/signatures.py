@@ -73,7 +73,7 @@ class Arguments:
 
     def of(self, configuration: Configuration, instance: Any, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments of one call."""
-        settings = dict(configuration.settings)
+        settings = dict(configuration.settings if configuration.given is None else configuration.given)
         if not self._by_name:
             return (settings, instance, seed), {}
         offered = {"settings": settings, "instance": instance, "seed": seed, "config": configuration.name}

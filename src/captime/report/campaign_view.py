@@ -41,7 +41,8 @@ _SLOTS_SHOWN = 6
 _OTHER_LINES = 14
 _ROOM_FOR_BARS = 64
 _BAR = 16
-_HINT = "Ctrl-C stops; the same command goes on later"
+HINT = "Ctrl-C stops; the same command goes on later"
+"""Stands below the view."""
 # One width for all frames, so that the frame stands still while numbers change.
 _WIDEST = 88
 
@@ -59,6 +60,8 @@ class View:
         clock: Wall-clock seconds that earlier sittings took.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.
         measured_on: Which clock runs are measured on, `cpu` or `wall`.
+        more: Tells further lines, as (label, value).
+        hint: Stands below the view.
     """
 
     def __init__(
@@ -73,8 +76,12 @@ class View:
         clock: float = 0.0,
         n_runs: int | None = None,
         measured_on: str = "cpu",
+        more: Callable[[], Sequence[tuple[str, str]]] = tuple,
+        hint: str = HINT,
     ) -> None:
+        self._hint = hint
         self._measured_on = measured_on
+        self._more = more
         self._clock = clock
         self._gamma_goal = gamma_goal
         self._n_runs = n_runs
@@ -119,7 +126,7 @@ class View:
         if held.gamma is not None:
             goal = f"   (goal {self._gamma_goal:g})" if self._gamma_goal else ""
             rows.insert(1, ("gamma", f"{gamma_words(held, 3)}{goal}"))
-        self._rows = rows
+        self._rows = [*self._more(), *rows]
 
     def _name(self, config: int) -> str:
         # Pools grow: somebody who came later has no name here.
@@ -148,7 +155,7 @@ class View:
             self._add_slots(grid)
         grid.add_row(*_row("time", self._time()))
         width = None if self._console is None else min(_WIDEST, self._console.width)
-        return Panel(grid, title=Text(self._title), subtitle=Text(_HINT), width=width)
+        return Panel(grid, title=Text(self._title), subtitle=Text(self._hint), width=width)
 
     def _add_slots(self, grid: Table) -> None:
         """What runs where, as of this frame, however long ago the last lap was."""
@@ -212,6 +219,8 @@ def campaign_view(
     gamma_goal: float | None = None,
     n_runs: int | None = None,
     measured_on: str = "cpu",
+    more: Callable[[], Sequence[tuple[str, str]]] = tuple,
+    hint: str = HINT,
 ) -> Iterator[Observer | None]:
     """An observer that shows progress while inside; None where nobody wants it.
 
@@ -224,11 +233,15 @@ def campaign_view(
         gamma_goal: On a space, the gamma asked for; None for none.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.
         measured_on: Which clock runs are measured on, `cpu` or `wall`.
+        more: Tells further lines, as (label, value).
+        hint: Stands below the view.
     """
     if quiet:
         yield None
         return
-    more: dict[str, Any] = {
+    wishes: dict[str, Any] = {
+        "more": more,
+        "hint": hint,
         "gamma_goal": gamma_goal,
         "clock": _clock_on_record(ledger),
         "n_runs": n_runs,
@@ -237,11 +250,11 @@ def campaign_view(
     console = Console(stderr=True)
     if console.is_terminal:
         seats = tuple if ledger is None else partial(_own_seats, ledger)
-        view = View(names, goal, title, console, seats, **more)
+        view = View(names, goal, title, console, seats, **wishes)
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return
-    yield plain_lines(View(names, goal, title, **more), sys.stderr)
+    yield plain_lines(View(names, goal, title, **wishes), sys.stderr)
 
 
 def plain_lines(view: View, out: TextIO) -> Observer:

@@ -12,6 +12,7 @@ from captime.ledger import LedgerReader
 from captime.report.account import Account, draws_among
 from captime.report.known_runs import known_runs
 from captime.report.machine import certificate_json
+from captime.report.numbers.configurations import ConfigurationTable, table_of_ledger
 from captime.report.numbers.trend import Trend, trend_of
 from captime.report.stopped import why_stopped
 from captime.report.words import cpu_time
@@ -172,6 +173,16 @@ def _trend(result: CampaignResult) -> Trend | None:
         return None
 
 
+def table_of_campaign(result: CampaignResult) -> ConfigurationTable | None:
+    """Return the table of configurations; None if the ledger cannot be read any more, which `result.trouble` says."""
+    try:
+        return table_of_ledger(result.record, result.question.utility)
+    except CaptimeError:
+        if result.trouble is None:
+            raise
+        return None
+
+
 def verdicts(result: CampaignResult) -> str:
     """How many runs ended how, the good ones first."""
     counts = result.census.verdicts
@@ -252,7 +263,7 @@ def assumptions(result: CampaignResult) -> list[str]:
 def campaign_json(result: CampaignResult) -> dict[str, object]:
     """Everything a program could want to know; the keys of a simulation, and those that only real runs have."""
     question, outcome, held = result.question, result.outcome, result.certificate
-    names = question.names
+    names, table = question.names, table_of_campaign(result)
     return {
         "certificate": certificate_json(held, names),
         "procedure": question.procedure,
@@ -263,6 +274,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "source": result.ledger.stem,
         "n_configs": len(names),
         "settings": dict(result.settings),
+        "configurations": None if table is None else table.as_json(),
         "cpu_seconds": result.cpu_seconds,
         "cpu_days": result.cpu_seconds / 86400,
         # A run that is made again is made from its start; nobody knows what going on with it would have cost.
@@ -281,6 +293,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "captimes": dict(zip(names, _finite(outcome.captimes), strict=True)),
         "samples": dict(zip(names, outcome.samples.tolist(), strict=True)),
         "cpu_seconds_by_config": dict(zip(names, outcome.seconds.tolist(), strict=True)),
+        "cpu_seconds_by_purpose": outcome.spending or None,
         "capping_floor": float(outcome.capping[held.config]),
         "crossed": 0,
         "stopped": outcome.stopped,

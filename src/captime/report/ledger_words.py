@@ -10,6 +10,7 @@ import numpy as np
 from captime.campaign.census import disturbing
 from captime.campaign.earlier import NOTE, learned_words
 from captime.campaign.goals import goal_on_record
+from captime.campaign.told_by_hand import KIND as ASKED_AND_TOLD
 from captime.ledger.ownership import Owner, boot_id
 from captime.ledger.reading import VERDICTS
 from captime.procedures import PROCEDURES
@@ -128,10 +129,14 @@ def assumptions(story: Story) -> list[Assumption]:
         same = "A configuration takes the same time on the same instance when it is run again with its seed."
         said.append(Assumption(same, "assumed"))
     target = story.scenario.get("target")
+    told = isinstance(target, dict) and target.get("kind") == ASKED_AND_TOLD
     clock = time_words(story.clock, target.get("time") if isinstance(target, dict) else None)
     doubtful = disturbing(story.flags, 0 if runs is None else int(runs.attempts.sum()))
     standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
-    said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
+    if told:
+        said.append(Assumption("Time is what the caller of AskTell has told.", "assumed"))
+    else:
+        said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
     described = story.scenario.get("instances")
     if story.scenario.get("space") is None and isinstance(described, dict) and described.get("sampling") != "replace":
         said.append(Assumption("The configurations were not chosen by runs on these instances.", "assumed"))

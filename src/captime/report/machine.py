@@ -48,6 +48,9 @@ def as_json(result: Simulation) -> dict[str, object]:
         "captimes": _by_name(result, outcome.captimes.tolist()),
         "samples": _by_name(result, outcome.samples.tolist()),
         "cpu_seconds_by_config": _by_name(result, outcome.seconds.tolist()),
+        "cpu_seconds_by_purpose": {**outcome.spending, "of_these_repeated": outcome.rerun_seconds["restart"]}
+        if outcome.spending
+        else None,
         "capping_floor": float(outcome.capping[held.config]),
         "crossed": outcome.crossed,
         "stopped": outcome.stopped,

@@ -6,6 +6,7 @@ from captime.campaign.objections import HOPELESS, UNANSWERED
 STOPPED = {
     "ledger": "its ledger was lost or cannot be written",
     "epsilon": "it reached the epsilon asked for",
+    "decided": "the question about the commands is decided",
     "single": "only one candidate was left",
     "instances": "the instances are used up",
     "configurations": "there are no more configurations to draw",

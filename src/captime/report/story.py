@@ -70,6 +70,7 @@ class Story:
         orphans: Outcomes that do not count.
         measured: Outcomes of real programs, with clocks and flags.
         missing: Which of its newest rows were on record and are not in the file any more; "" for none.
+        campaign_id: A name that no other campaign has; "" for a trace.
     """
 
     path: Path
@@ -95,6 +96,7 @@ class Story:
     orphans: int = 0
     measured: int = 0
     missing: str = ""
+    campaign_id: str = ""
 
     @property
     def grows(self) -> bool:
@@ -140,15 +142,20 @@ class Story:
         return np.concatenate(([self.leader], order[order != self.leader]))
 
 
-def read_story(path: str | PathLike[str]) -> Story:
-    """A campaign from its ledger, as of one moment; it may be running."""
+def read_story(path: str | PathLike[str], utility: Utility | None = None) -> Story:
+    """Read a campaign from its ledger, as of one moment; it may be running.
+
+    Args:
+        path: The ledger.
+        utility: What an answer is worth, where the ledger names code that must not be executed to find out.
+    """
     with LedgerReader(path) as reader, reader.snapshot():
         configs = reader.configs
         outcomes = reader.outcomes()
         runs = known_runs(outcomes, [request for request, _ in reader.in_flight()])
         certified, notes = reader.certificates(), reader.events()
         last = certified[-1] if certified else None
-        utility = utility_of(reader.scenario)
+        utility = utility_of(reader.scenario) or utility
         lottery = None if utility is None else lottery_of(reader.scenario, utility, len(configs))
         delta = float(str(reader.scenario.get("delta", 0.1))) if last is None else last.certificate.delta
         scores = None
@@ -178,6 +185,7 @@ def read_story(path: str | PathLike[str]) -> Story:
             orphans=int(outcomes["orphan"].sum()),
             measured=int((outcomes["cpu_ns"] >= 0).sum()),
             missing=reader.missing,
+            campaign_id=reader.campaign_id,
         )
 
 

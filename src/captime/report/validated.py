@@ -80,22 +80,29 @@ def validated_json(told: Validated) -> dict[str, object]:
 def print_validated(told: Validated) -> None:
     """For people."""
     console = Console(highlight=False, markup=False)
-    console.print(_where(told), soft_wrap=True)
+    console.print(where(told), soft_wrap=True)
     shown = Table()
     for heading in ("configuration", "mean utility", "expected utility"):
         shown.add_column(heading, justify="left" if heading == "configuration" else "right")
     for name, worth in told.found.worth.items():
-        shown.add_row(printable(name), _seen(worth), f"{rounded_down(worth.low)} to {rounded_up(worth.high)}")
+        shown.add_row(printable(name), *worth_cells(worth))
     console.print(shown)
-    for sentence in (*_stand_in(told), *_same(told), *_comparisons(told), *_gap(told)):
+    for sentence in sentences(told):
         console.print(sentence, soft_wrap=True)
     console.print(f"The runs are in {printable(str(told.ledger))}; the same command finds them there.", soft_wrap=True)
 
 
-def _where(told: Validated) -> str:
+def sentences(told: Validated) -> list[str]:
+    """Return what follows from the numbers: how the first compares with the others, and what was only luck."""
+    return [*_stand_in(told), *_same(told), *_comparisons(told), *_gap(told)]
+
+
+def where(told: Validated) -> str:
+    """Return on which instances it was, and how sure the intervals are."""
     n, sure = told.found.n_instances, f"{100 * (1 - told.found.delta):g} %"
     if told.n_met == 0:
-        return f"On {n:,} held-out instances; all intervals together hold with probability {sure}."
+        instances = "instance" if n == 1 else "instances"
+        return f"On {n:,} held-out {instances}; all intervals together hold with probability {sure}."
     return (
         f"On {n:,} instances. The campaign had met {told.n_met:,} of those named: whoever it chose may owe that to "
         f"them, and the intervals, which would hold with probability {sure} on others, do not allow for it."
@@ -158,6 +165,11 @@ def _gap(told: Validated) -> list[str]:
     certified = f"{rounded_down(told.held.utility_low)} to {rounded_up(told.held.utility_high)}"
     name = printable(told.leader)
     return [f"The leader, {name}, was certified to be worth {certified} where it was chosen; here it is worth {less}."]
+
+
+def worth_cells(worth: Worth) -> tuple[str, str]:
+    """Return what was measured of a mean, and its interval."""
+    return _seen(worth), f"{rounded_down(worth.low)} to {rounded_up(worth.high)}"
 
 
 def _seen(worth: Worth) -> str:

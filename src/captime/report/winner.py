@@ -54,6 +54,27 @@ FORMS: dict[str, Callable[[Settings], str]] = {
     "irace": as_irace,
 }
 """Forms that need nothing but the settings."""
+
+
+def can_say(form: str, settings: Settings) -> bool:
+    """Return whether a form has words for these settings: settings of functions may be nested, or None."""
+    if form in ("json", "python"):
+        return True
+    if form == "toml":
+        return not _has_none(settings)
+    return all(not isinstance(part, Mapping | list) and part is not None for part in _parts(settings))
+
+
+def _parts(settings: Settings) -> list[Any]:
+    """Return the values, and those inside lists of words, which are the only lists that command lines have."""
+    return [part for value in settings.values() for part in (value if isinstance(value, list) else [value])]
+
+
+def _has_none(value: Any) -> bool:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return value is None or any(map(_has_none, inner))
+
+
 OTHER_NAMES = {"dict": "python", "command-line": "command", "shell": "command", "call": "command", "smac": "pcs"}
 """What people call some forms, too."""
 
@@ -76,6 +97,8 @@ def _key(name: str) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return as_toml(value)
     if isinstance(value, list):
         return f"[{', '.join(_toml(each) for each in value)}]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+
 
 
 def configurations_of(
-    section: Mapping[str, Any] | list[dict[str, Any]], folder: Path, place: Place
+    section: Mapping[str, Any] | list[dict[str, Any]], folder: Path, place: Place, *, nested: bool = False
 ) -> list[Configuration]:
     """The configurations that a scenario names.
 
@@ -31,14 +31,15 @@ def configurations_of(
         section: `[configurations]` or `[[configurations]]`, as TOML reads it.
         folder: A CSV file is seen from here.
         place: The file, for messages.
+        nested: Whether a setting may be a table, a list of anything or None: for functions, not for command lines.
     """
     if isinstance(section, list):
-        found = [_listed(entry, index, place) for index, entry in enumerate(section)]
+        found = [_listed(entry, index, place, nested=nested) for index, entry in enumerate(section)]
     elif isinstance(section.get("file"), str):
         _only_file(section, place)
         found = _from_csv(folder / section["file"], place(_SECTION, "file"))
     else:
-        found = [_named(name, settings, place) for name, settings in section.items()]
+        found = [_named(name, settings, place, nested=nested) for name, settings in section.items()]
     if not found:
         raise ScenarioError(
             f"{place(_SECTION)} names no configuration; write at least one, such as default = {{ restarts = 100 }}"
@@ -62,14 +63,15 @@ def _only_file(section: Mapping[str, Any], place: Place) -> None:
             )
 
 
-def _listed(entry: dict[str, Any], index: int, place: Place) -> Configuration:
+def _listed(entry: dict[str, Any], index: int, place: Place, *, nested: bool) -> Configuration:
     name = entry.get("name", str(index + 1))
     if not isinstance(name, str):
         raise ScenarioError(f"{place(_SECTION, index, 'name')} is {shown(name)}; expected a text in quotes")
-    return _made(name, {key: value for key, value in entry.items() if key != "name"}, place, (_SECTION, index))
+    settings = {key: value for key, value in entry.items() if key != "name"}
+    return _made(name, settings, place, (_SECTION, index), nested=nested)
 
 
-def _named(name: str, settings: Any, place: Place) -> Configuration:
+def _named(name: str, settings: Any, place: Place, *, nested: bool) -> Configuration:
     if not isinstance(settings, dict):
         near = get_close_matches(name, ["file"], n=1)
         hint = '; did you mean file = "configs.csv"?' if near else ""
@@ -77,10 +79,12 @@ def _named(name: str, settings: Any, place: Place) -> Configuration:
             f"{place(_SECTION, name)} is {shown(settings)}; expected a table of settings, such as "
             f"{name} = {{ restarts = 100 }}{hint}"
         )
-    return _made(name, settings, place, (_SECTION, name))
+    return _made(name, settings, place, (_SECTION, name), nested=nested)
 
 
-def _made(name: str, entry: Mapping[str, Any], place: Place, field: tuple[str | int, ...]) -> Configuration:
+def _made(
+    name: str, entry: Mapping[str, Any], place: Place, field: tuple[str | int, ...], *, nested: bool
+) -> Configuration:
     command, answer, codes = (entry.get(key) for key in _OWN)
     if command is not None and not (_is_list_of(command, str) and command):
         raise ScenarioError(
@@ -90,7 +94,8 @@ def _made(name: str, entry: Mapping[str, Any], place: Place, field: tuple[str | 
         raise ScenarioError(f"{place(*field, 'answer')} is {shown(answer)}; expected a regular expression in quotes")
     if codes is not None and not (_is_list_of(codes, int) and codes):
         raise ScenarioError(f"{place(*field, 'exit_codes')} is {shown(codes)}; expected a list of whole numbers")
-    settings = {key: _setting(value, place, (*field, key)) for key, value in entry.items() if key not in _OWN}
+    setting = _any_setting if nested else _setting
+    settings = {key: setting(value, place, (*field, key)) for key, value in entry.items() if key not in _OWN}
     return Configuration(
         name=name,
         settings=settings,
@@ -109,6 +114,27 @@ def _setting(value: Any, place: Place, field: tuple[str | int, ...]) -> Setting:
         f"{place(*field)} is {shown(value)}; expected a text, a finite number, true or false, or a list of texts, "
         "which are so many words of the command line"
     )
+
+
+def _any_setting(value: Any, place: Place, field: tuple[str | int, ...]) -> Any:
+    """Return a setting of a function as it is; what no ledger can record is refused."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise ScenarioError(f"{place(*field)} has the key {shown(key)}; expected texts as keys")
+            _any_setting(inner, place, (*field, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            _any_setting(inner, place, (*field, number))
+    elif not (
+        value is None or isinstance(value, str | int | bool) or (isinstance(value, float) and math.isfinite(value))
+    ):
+        raise ScenarioError(
+            f"{place(*field)} is {shown(value)} ({type(value).__name__}); expected a text, a finite number, True, "
+            "False, None, an array of NumPy, or lists and dicts of these. Give anything else a name, and let the "
+            "function look it up"
+        )
+    return value
 
 
 def _is_list_of(value: Any, kind: type) -> bool:

@@ -52,6 +52,7 @@ def scenario_of(
     *,
     function: Callable[..., Any] | None = None,
     values: Sequence[Any] | None = None,
+    originals: Mapping[str, Mapping[str, Any]] | None = None,
     stem: str = "scenario",
     name: str = "scenario",
 ) -> Scenario:
@@ -62,6 +63,7 @@ def scenario_of(
         folder: Relative names are seen from here.
         function: A Python function as target.
         values: Python objects as instances.
+        originals: Settings as a function is to be called with them, by the name of the configuration.
         stem: Files that belong to it are named after this.
         name: How messages call it.
     """
@@ -71,7 +73,8 @@ def scenario_of(
     if values is not None:
         filled.setdefault("instances", {})
     place = Place(name)
-    return _checked(filled, Path(folder).absolute(), place, stem, function=function, values=values)
+    given = {"function": function, "values": values, "originals": originals or {}}
+    return _checked(filled, Path(folder).absolute(), place, stem, **given)
 
 
 def _checked(document: Mapping[str, Any], folder: Path, place: Place, stem: str, **given: Any) -> Scenario:

@@ -24,6 +24,21 @@ class Environment(Section):
     set: dict[str, str] = Field(default={}, description="Variables set for the program.")
 
 
+class FromBest(Section):
+    """A value that is reckoned from the best one known of an instance."""
+
+    best_times: float | None = Field(default=None, description="This multiple of the best value.")
+    gap: float | None = Field(default=None, ge=0, description="Away from the best value by this share of it.")
+
+
+class Until(Section):
+    """The value at which a run is over."""
+
+    pattern: str = Field(min_length=1, description="What a line with a value looks like.")
+    at_most: float | FromBest | None = Field(default=None, description="The value has to be this or less.")
+    at_least: float | FromBest | None = Field(default=None, description="The value has to be this or more.")
+
+
 class Target(Section):
     """The program to be configured, and what a right answer of it is."""
 
@@ -44,6 +59,7 @@ class Target(Section):
     exit_codes: list[int] | None = Field(
         default=None, min_length=1, description="Exit codes of a run that has answered."
     )
+    until: Until | None = Field(default=None, description="The value of a printed line at which a run is over.")
     verifier: list[str] | None = Field(default=None, min_length=1, description="A command that checks an answer.")
     verifier_timeout: Duration = Field(default=60.0, gt=0, description="How long the verifier may take.")
     tolerance: float = Field(
@@ -59,6 +75,9 @@ class Target(Section):
     disk_limit: Size | None = Field(default=None, description="How much a run may write into its own directory.")
     processes: PositiveInt | None = Field(default=None, description="How many processes a run may have at once.")
     directory: str | None = Field(default=None, description="Where runs take place.")
+    files: Texts = Field(
+        default=[], description="Further files that must not change: libraries, models, data. Patterns are allowed."
+    )
     environment: Environment = Field(
         default_factory=Environment, description="What the program sees of the environment."
     )

@@ -1,6 +1,7 @@
 """From `[space]` to the pool of a campaign: who is there from the start, and who makes the others."""
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,8 +13,24 @@ from captime.programs.settings import Worded
 from captime.programs.template import Template
 from captime.scenario.complaints import Place
 from captime.spaces import Proposer, Space, proposer_of, read_space_section, section_of
+from captime.spaces.formats.toml import scenario_section
 
 _SECTION = "space"
+
+
+SpaceLike = Mapping[str, Any] | str | PathLike[str] | Space
+"""A space as Python gives it: the `[space]` section, a file, or the space itself."""
+
+
+def section_for(space: SpaceLike, folder: str | PathLike[str]) -> dict[str, Any]:
+    """Return what would stand under `[space]`; a file is seen from the folder."""
+    if isinstance(space, Space):
+        return section_of(space)
+    if isinstance(space, Mapping):
+        return dict(space)
+    path = Path(folder).absolute() / space
+    # A scenario also says how its space is searched; other files know parameters only.
+    return scenario_section(path) if path.suffix.lower() == ".toml" else {"file": str(path)}
 
 
 def proposer_for(section: Mapping[str, Any], seed: int, place: Place, folder: Path) -> Proposer:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -58,6 +58,8 @@ class Scenario:
         function: A Python function in place of `[target]`, for library calls.
         values: Python objects in place of `[instances]`, likewise.
         candidates: Configurations in place of those of the file, for those who want to run some of them again.
+        originals: Settings as they were given, by the name of the configuration, for functions: `wishes` has them in
+            words that JSON knows.
         known: Names of the instances of a stream begun earlier, in its order. They keep their positions and new ones
             follow, so that a campaign can go on with more instances; see `identity.grown`.
         begun_with: How many of the listed configurations were there when a campaign was begun; those behind them were
@@ -73,6 +75,7 @@ class Scenario:
     function: Callable[..., Any] | None = None
     values: Sequence[Any] | None = None
     candidates: tuple[Configuration, ...] | None = None
+    originals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     known: Sequence[str] = ()
     begun_with: int | None = None
     drawn_seed: int = field(default_factory=lambda: seeds.fresh_seed())  # noqa: PLW0108 (looked up when it is needed)
@@ -103,7 +106,7 @@ class Scenario:
     @cached_property
     def _listed(self) -> tuple[Configuration, ...]:
         if self.candidates is not None:
-            return self.candidates
+            return tuple(map(self._as_given, self.candidates))
         listed = self.wishes.configurations
         if self._space is not None:
             if listed is not None:
@@ -117,7 +120,12 @@ class Scenario:
                 f"{self.place('configurations')} is missing; name the candidates there, such as default = {{ restarts "
                 "= 100 }}, or describe a parameter space in [space]"
             )
-        return tuple(configurations_of(listed, self.folder, self.place))
+        calls = self.function is not None or self.wishes.target.function is not None
+        found = configurations_of(listed, self.folder, self.place, nested=calls)
+        return tuple(map(self._as_given, found))
+
+    def _as_given(self, configuration: Configuration) -> Configuration:
+        return replace(configuration, given=self.originals.get(configuration.name))
 
     @cached_property
     def proposer(self) -> Proposer | None:
@@ -293,7 +301,8 @@ class Scenario:
             options=self.options,
             proposer=self.proposer,
             check_repeatability=target.repeatable == "auto",
-            compare_answers=target.compare_answers,
+            # Two values that reach the target may differ, and both are right.
+            compare_answers=target.compare_answers and target.until is None,
             tolerance=target.tolerance,
             clock=target.clock,
             time=target.time,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ from captime.errors import ScenarioError
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
 from captime.programs.command import Success
 from captime.programs.settings import Style, Worded
+from captime.programs.until import Direction, Goal
 from captime.programs.wrappers import WRAPPERS
 from captime.scenario.complaints import Place
-from captime.scenario.models import Target
+from captime.scenario.models import FromBest, Target
 from captime.streams import FiniteStream, GeneratedStream
+from captime.streams.contents import digest_of_file, fingerprint_of, require_readable
+from captime.supervision.messages import Fingerprint
 
 _SECTION = "target"
 _OF_COMMANDS = (
@@ -23,9 +27,11 @@ _OF_COMMANDS = (
     "stdin",
     "answer",
     "exit_codes",
+    "until",
     "verifier",
     "verifier_timeout",
 )
+_NOT_WITH_UNTIL = ("answer", "exit_codes", "verifier", "verifier_timeout", "wrapper", "compare_answers", "tolerance")
 
 
 def conditions_of(target: Target, folder: Path, place: Place) -> Conditions:
@@ -46,8 +52,34 @@ def conditions_of(target: Target, folder: Path, place: Place) -> Conditions:
         processes=target.processes,
         directory=directory,
         environment=environment_of(target.environment.inherit, target.environment.set),
+        files=_further_files(target.files, folder, place),
         wall_factor=target.wall_factor,
     )
+
+
+def _further_files(patterns: Sequence[str], folder: Path, place: Place) -> dict[str, Fingerprint]:
+    """Return the files that `target.files` names, each with what a change of it would change."""
+    found: dict[str, Fingerprint] = {}
+    for number, pattern in enumerate(patterns):
+        where = place(_SECTION, "files", number)
+        paths = [folder / pattern] if (folder / pattern).exists() else sorted(_matching(pattern, folder))
+        if not paths:
+            raise ScenarioError(
+                f"{where} is {pattern!r}, which matches no file as seen from {str(folder)!r}; name a file, or a "
+                "pattern such as 'lib/*.so' or 'model/**/*.bin'"
+            )
+        for path in paths:
+            require_readable(path, where)
+            found[str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)] = fingerprint_of(
+                path, digest_of_file(path)
+            )
+    return found
+
+
+def _matching(pattern: str, folder: Path) -> list[Path]:
+    """Return the files, and no folders, that a pattern stands for."""
+    found = (folder / name for name in glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207 (a pattern may be absolute)
+    return [path for path in found if not path.is_dir()]
 
 
 def program_of(
@@ -100,7 +132,7 @@ def program_of(
         target.command,
         folder=folder,
         conditions=conditions,
-        success=_success_of(target),
+        success=_success_of(target, _goal_of(target, stream, configurations, place)),
         wrapper=wrapper,
         settings=settings,
         stdin=target.stdin,
@@ -109,8 +141,51 @@ def program_of(
     )
 
 
-def _success_of(target: Target) -> Success:
+def _goal_of(
+    target: Target, stream: FiniteStream | GeneratedStream, configurations: Sequence[Configuration], place: Place
+) -> Goal | None:
+    """Return the value that ends a run; what has no meaning beside it is refused."""
+    until = target.until
+    if until is None:
+        return None
+    where = place(_SECTION, "until")
+    for field in _NOT_WITH_UNTIL:
+        if field in target.model_fields_set:
+            raise ScenarioError(
+                f"{place(_SECTION, field)} means nothing beside until: a run is over, and has answered, when a line "
+                "reaches the value; leave one of the two out"
+            )
+    for each in configurations:
+        if each.answer is not None or each.exit_codes is not None:
+            raise ScenarioError(f"{where}: configuration {each.name!r} says what its answer is; leave that out")
+    if (until.at_most is None) == (until.at_least is None):
+        raise ScenarioError(f"{where}: expected exactly one of at_most and at_least")
+    direction: Direction = "at_least" if until.at_most is None else "at_most"
+    bound = until.at_least if until.at_most is None else until.at_most
+    if not isinstance(bound, FromBest):
+        return Goal(until.pattern, direction, number=None if bound is None else float(bound))
+    if (bound.best_times is None) == (bound.gap is None):
+        raise ScenarioError(f"{where}: {direction} is a table; expected exactly one of best_times and gap in it")
+    goal = Goal(until.pattern, direction, best_times=bound.best_times, gap=bound.gap)
+    _check_best_values(goal, stream, place)
+    return goal
+
+
+def _check_best_values(goal: Goal, stream: FiniteStream | GeneratedStream, place: Place) -> None:
+    """Refuse a bound that needs the best values of instances of which they are not known."""
+    if isinstance(stream, GeneratedStream):
+        raise ScenarioError(
+            f"{place(_SECTION, 'until')} needs the best value of every instance, which is not known of instances that "
+            "a generator makes; give a number, or list the instances"
+        )
+    with place.naming():
+        for instance in stream.instances:
+            goal.bound(instance.answer, instance.name)
+
+
+def _success_of(target: Target, goal: Goal | None) -> Success:
     return Success(
+        until=goal,
         answer=target.answer,
         exit_codes=None if target.exit_codes is None else tuple(target.exit_codes),
         verifier=None if target.verifier is None else tuple(target.verifier),
@@ -154,6 +229,7 @@ def _check_command(
     if (
         stream.has_answers
         and target.wrapper is None
+        and target.until is None
         and any((each.answer or target.answer) is None for each in configurations)
     ):
         raise ScenarioError(

@@ -25,6 +25,7 @@ delta = 0.1                       # the certificate may be wrong with this proba
 command = ["minisat", "-rnd-seed={seed}", "-var-decay={var_decay}", "{instance}"]
 answer = "^(SATISFIABLE|UNSATISFIABLE)"    # a line of the output of every run that has answered
 exit_codes = [10, 20]                      # its exit codes
+# until = { pattern = "^o (\\\\S+)", at_most = 105 }    # left out: none; a line with this value ends a run
 # kind = "command"                # or "function", with
 # function = "solver:solve"       # the function solve(settings, instance, seed) in solver.py
 # wrapper = "aclib1"              # or aclib2, irace, smac3: the command is a wrapper made for another configurator

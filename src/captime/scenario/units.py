@@ -5,7 +5,7 @@ import re
 from datetime import datetime, time
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from captime.errors import UtilityError
@@ -74,6 +74,11 @@ def time_of_day(value: Any) -> time | datetime:
         raise PydanticCustomError("moment", "expected a time of day such as '18:30'") from None
 
 
-Duration = Annotated[float, BeforeValidator(seconds_of)]
-Size = Annotated[int, BeforeValidator(bytes_of)]
-Moment = Annotated[time | datetime, BeforeValidator(time_of_day)]
+_TIME = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": "^\\s*[0-9.]"}]}
+_BYTES = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^\\s*[0-9.]"}]}
+_DAY = {"anyOf": [{"type": "string"}, {"type": "object"}]}
+"""What editors are told; TOML's own times reach them as texts, or as objects."""
+
+Duration = Annotated[float, BeforeValidator(seconds_of), WithJsonSchema(_TIME)]
+Size = Annotated[int, BeforeValidator(bytes_of), WithJsonSchema(_BYTES)]
+Moment = Annotated[time | datetime, BeforeValidator(time_of_day), WithJsonSchema(_DAY)]

@@ -195,6 +195,8 @@ class OutcomeRules:
         return ""
 
     def _answered(self, told: Mapping[str, Any], context: Context) -> str:
+        if self._until is not None:
+            return self._reached(told, context)
         codes, code = self._codes(context), told["exit_code"]
         if told["signal"] is not None:
             return f"is answered, but was ended by signal {told['signal']}"
@@ -206,6 +208,36 @@ class OutcomeRules:
         if known is not None and (told["answer"] is None or not agrees(told["answer"], known, self._tolerance)):
             return f"is answered, but its answer is not the known one of {context.instance!r}"
         return ""
+
+    def _reached(self, told: Mapping[str, Any], context: Context) -> str:
+        """Compare the value of a run that is over when a line reaches one; how the program ended does not matter."""
+        if told["answer"] is None:
+            return "is answered, but has no value, and the scenario says which one it has to reach"
+        reaches = self._reaches(told["answer"], context)
+        said = told["answer"].decode("utf-8", "replace")
+        return f"is answered, but its value {said!r} does not reach the target" if reaches is False else ""
+
+    def _reaches(self, answer: bytes, context: Context) -> bool | None:
+        """Return whether a value reaches the target; None if the best value of the instance is not on record."""
+        until = self._until or {}
+        least = until.get("at_most") is None
+        bound = until["at_least"] if least else until["at_most"]
+        value = meaning(answer)
+        if not isinstance(value, float):
+            return False
+        if isinstance(bound, Mapping):
+            best = meaning(self._known[context.instance]) if context.instance in self._known else None
+            if not isinstance(best, float):
+                return None
+            share, sign = bound.get("gap"), -1.0 if least else 1.0
+            bound = bound["best_times"] * best if share is None else best + sign * share * abs(best)
+        return bool(value >= bound if least else value <= bound)
+
+    @property
+    def _until(self) -> Mapping[str, Any] | None:
+        """The value at which a run is over, as the scenario says it."""
+        until = self._target.get("until")
+        return until if isinstance(until, Mapping) else None
 
     def _wrong(self, told: Mapping[str, Any], context: Context) -> str:
         if self._target.get("verifier") is not None or not self._answers_are_told(context):
@@ -219,6 +251,9 @@ class OutcomeRules:
 
     def _unknown(self, told: Mapping[str, Any], context: Context) -> str:
         codes = self._codes(context) or ()
+        if self._until is not None:
+            there = told["answer"] is not None and self._reaches(told["answer"], context)
+            return "ended without an answer, but its value reaches the target" if there else ""
         silent = told["answer"] is None
         asked = self._pattern(context) or self._known_answer(context) is not None
         why = (

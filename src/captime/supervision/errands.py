@@ -84,6 +84,7 @@ def _errand(launch: Launch, words: tuple[str, ...], timeout: float) -> Launch:
         preparation=None,
         guarded=(),
         verifier=None,
+        until=None,
     )
 
 

@@ -82,7 +82,7 @@ class Launcher:
             return self._lost(launch, f"there can be no directory for the run: {trouble}", trouble)
         preparing = True
         try:
-            failure = prepare(launch, lambda errand, stdout: self._run(errand, folder, stdout=stdout))
+            failure = prepare(launch, lambda errand, stdout: self._run_untold(errand, folder, stdout))
             if failure is not None:
                 return self._not_begun(launch, failure)
             changed = changed_file(launch.guarded)
@@ -129,7 +129,9 @@ class Launcher:
                 return report
             words = _filled_in(launch.verifier, launch, folder)
             command = tuple(word.replace("{stdout}", printed) for word in words)
-            verified = verify(launch, report, command, printed, lambda errand, _: self._run(errand, folder))
+            verified = verify(
+                launch, report, command, printed, lambda errand, stdout: self._run_untold(errand, folder, stdout)
+            )
             return verified if verified.verified else self._looked_at(launch, verified, unanswered=True)
         finally:
             Path(printed).unlink(missing_ok=True)
@@ -142,7 +144,7 @@ class Launcher:
         # A limit of the run's own was reached, or we are to blame already: nothing else needs to be known.
         if report.ended not in ("exit", "captime", "wall") or report.problem:
             return report
-        unanswered = "answer" in launch.patterns and "answer" not in report.matches
+        unanswered = launch.until is not None or ("answer" in launch.patterns and "answer" not in report.matches)
         raised = launch.call is not None and report.returned is None
         return self._looked_at(launch, report, unanswered=unanswered or raised)
 
@@ -157,9 +159,21 @@ class Launcher:
             lack = self._fitness.after_failure(said, killer=not self._memory_is_counted)
         return report if lack is None else replace(report, shortage=lack.what, short=lack.words)
 
-    def _run(self, launch: Launch, folder: str, *, stdout: int | None = None, copy: BinaryIO | None = None) -> Report:
+    def _run_untold(self, errand: Launch, folder: str, stdout: int | None) -> Report:
+        """Run a generator or a verifier: its time is not the run's, and is not passed on as if it were."""
+        return self._run(errand, folder, stdout=stdout, duties=_WithoutTelling(self._duties))
+
+    def _run(
+        self,
+        launch: Launch,
+        folder: str,
+        *,
+        stdout: int | None = None,
+        copy: BinaryIO | None = None,
+        duties: Duties | None = None,
+    ) -> Report:
         try:
-            matcher = Matcher(launch.patterns)
+            matcher = Matcher(launch.patterns, launch.until)
         except re.error as flaw:
             raise NotStarted(f"a pattern is no regular expression: {flaw}") from None
         group = self._group()
@@ -187,7 +201,8 @@ class Launcher:
             tag=launch.tag,
         )
         limits = Limits(launch, tree, folder, memory_is_limited=limited)
-        run = Run(launch, tree, pipes, limits, listener=self._listener, duties=self._duties, group=group)
+        attending = self._duties if duties is None else duties
+        run = Run(launch, tree, pipes, limits, listener=self._listener, duties=attending, group=group)
         try:
             report = run.watch()
         except BaseException:
@@ -244,7 +259,8 @@ class Launcher:
     @staticmethod
     def _with_output_file(report: Report, launch: Launch, folder: str, matcher: Matcher) -> Report:
         """What the run wrote to its output file; patterns are looked for in it, too."""
-        if launch.output_file is None:
+        # Only a line of stdout reaches a target: nothing says when a line of the file was written.
+        if launch.output_file is None or launch.until is not None:
             return report
         try:
             descriptor = os.open(f"{folder}/{launch.output_file}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -260,6 +276,20 @@ class Launcher:
         if matcher.problem:
             return replace(report, ended="lost", problem=matcher.problem, halt=Halt.PATTERN_TOO_SLOW)
         return replace(report, output_file=text, matches=matcher.found)
+
+
+@dataclass(frozen=True, slots=True)
+class _WithoutTelling:
+    """The duties of a supervisor while something else than the run itself is under way."""
+
+    duties: Duties
+
+    def attend(self, ready: set[int]) -> bool:
+        """Hear the coordinator, as during a run."""
+        return self.duties.attend(ready)
+
+    def tell(self, seen_ns: int) -> None:
+        """Pass nothing on."""
 
 
 def _unfit(launch: Launch, lack: Lack) -> Report:

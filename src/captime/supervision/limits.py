@@ -52,6 +52,7 @@ class Limits:
         self._next_disk = now + _LOOK_AT_DISK_NS
         self._disk: Iterator[int] | None = None
         self._threads = 1
+        self._looked_at = 0
         self.next_look_ns = now + min(self._every, self._left_ns(0, 0))
 
     def reached(self) -> Ended | None:
@@ -61,8 +62,7 @@ class Limits:
             return None
         living = None
         if now >= self._next_sample or self._threads > 1:
-            living = self._tree.sample()
-            self._threads = max(1, sum(each.threads for each in living))
+            living = self._look()
             self._next_sample = now + self._every
         wall = now - self._tree.started.wall_ns
         reading = wall if self._launch.clock == "wall" else self._tree.cpu_ns()
@@ -79,6 +79,21 @@ class Limits:
         if living is not None and self._crowded(living):
             return "exit"
         return "disk" if now >= self._next_disk and self._disk_is_full(now) else None
+
+    def reading_ns(self) -> int:
+        """Return the launch's clock as of now."""
+        if self._launch.clock == "wall":
+            return time.monotonic_ns() - self._tree.started.wall_ns
+        # The CPU time of other processes than the main one is known as of the last look.
+        if time.monotonic_ns() - self._looked_at > _SHORTEST_NS:
+            self._look()
+        return self._tree.cpu_ns()
+
+    def _look(self) -> list[Process]:
+        living = self._tree.sample()
+        self._threads = max(1, sum(each.threads for each in living))
+        self._looked_at = time.monotonic_ns()
+        return living
 
     def disk_is_used_up(self) -> bool:
         """For a run that has failed: whether the kernel may have refused it more room."""

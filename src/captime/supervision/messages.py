@@ -14,7 +14,9 @@ from typing import Any, Literal, Self
 from captime.runs import Halt, Shortage
 
 Clock = Literal["cpu", "wall"]
-Ended = Literal["exit", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "unfit", "not-started"]
+Ended = Literal[
+    "exit", "target", "captime", "wall", "memory", "output", "disk", "cancelled", "lost", "unfit", "not-started"
+]
 Fingerprint = tuple[str, int, int, int, int, int, str]
 """Path, device, inode, size, times of change of content and of status in nanoseconds, and SHA-256 ("" if unknown)."""
 
@@ -37,6 +39,33 @@ class Preparation:
     output: str
     to_stdout: bool
     timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The value at which a run has done what was asked of it; one of the two bounds is given.
+
+    Attributes:
+        at_most: The value has to be this or less.
+        at_least: The value has to be this or more.
+    """
+
+    at_most: float | None = None
+    at_least: float | None = None
+
+    def reached_by(self, value: bytes) -> bool:
+        """Return whether a value that was printed reaches the target; what is no finite number does not.
+
+        >>> Until(at_most=105).reached_by(b"104.5"), Until(at_most=105).reached_by(b"inf")
+        (True, False)
+        """
+        try:
+            number = float(value)
+        except ValueError:
+            return False
+        if not math.isfinite(number):
+            return False
+        return (self.at_most is None or number <= self.at_most) and (self.at_least is None or number >= self.at_least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +120,8 @@ class Launch:
         verifier_timeout: Wall-clock seconds the verifier may take.
         exit_codes: Accepted exit codes; None for 0, none at all if the program tells its result otherwise. After a run
             that ends with another one the machine is looked at closely.
+        until: The run ends, and is timed, when a line of stdout that the pattern `until` matches reaches this value;
+            None for a run that ends by itself.
     """
 
     number: int
@@ -114,6 +145,7 @@ class Launch:
     verifier: tuple[str, ...] | None = None
     verifier_timeout: float = 60.0
     exit_codes: tuple[int, ...] | None = None
+    until: Until | None = None
 
     def to_json(self) -> str:
         """One line of ASCII text."""
@@ -135,6 +167,7 @@ class Launch:
                 "guarded": tuple(tuple(entry) for entry in values["guarded"]),
                 "verifier": None if values["verifier"] is None else tuple(values["verifier"]),
                 "exit_codes": None if values["exit_codes"] is None else tuple(values["exit_codes"]),
+                "until": None if values["until"] is None else Until(**values["until"]),
             }
         )
 
@@ -169,15 +202,15 @@ class Report:
 
     Attributes:
         number: Of the launch.
-        ended: Why it ended: by itself (`exit`), at a limit, because somebody cancelled it, through our own fault
-            (`lost`), or before it began (`unfit`: the machine is out of something; `not-started`: the program cannot
-            be started).
+        ended: Why it ended: by itself (`exit`), because it reached its target value (`target`), at a limit, because
+            it was cancelled, through our own fault (`lost`), or before it began (`unfit`: the machine is out of
+            something; `not-started`: the program cannot be started).
         exit_code: Of the main process; None if a signal ended it, or nothing was started.
         signal: The signal that ended it.
         cpu_ns: CPU time of the whole tree, leftovers included.
         wall_ns: From the start to the end of the main process.
-        runtime_ns: On the clock of the launch: until the main process ended by itself; of a run that was stopped, the
-            last reading at which it was seen unfinished.
+        runtime_ns: On the clock of the launch: until the main process ended by itself, or until the line was read that
+            reached the target; of a run that was stopped, the last reading at which it was seen unfinished.
         peak_memory: Bytes, the largest sum over the tree that was seen.
         queue_wait_ns: How long the tree was ready to run and waited for a core.
         switches: Involuntary context switches.
@@ -256,7 +289,7 @@ def _plain(value: Any) -> Any:
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Halt | Shortage):
         return value.value
-    if isinstance(value, Launch | Report | Call | Preparation):
+    if isinstance(value, Launch | Report | Call | Preparation | Until):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {name: _plain(held) for name, held in value.items()}

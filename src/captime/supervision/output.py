@@ -12,6 +12,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
+from captime.supervision.messages import Until
+
+UNTIL = "until"
+"""The name of the pattern whose values are compared with the target of a run."""
 KEPT_BYTES = 64 * 1024
 # A search may take the square of what it looks at, so it never looks at much at once: a few KiB, or one longer line by
 # patterns that are anchored to its beginning.
@@ -85,28 +89,32 @@ class _Pattern:
 
 
 class Matcher:
-    """Looks for patterns in lines as they come; the last match of each counts.
+    """Look for patterns in lines as they come; the last match of each counts.
 
     A line ends with a newline, before which a carriage return is left out. Of a long line only the beginning is looked
     at: 64 KiB by patterns that begin with `^`, 4 KiB by others.
 
     Args:
         patterns: Regular expressions by name.
+        until: The value that ends a run, compared with what the pattern `until` finds; None for none.
 
     Attributes:
-        found: The last matches.
+        found: The last matches; of the pattern `until`, no match after the one that reached the target.
         problem: Why nobody looks any more; nothing if all is well.
+        reached_ns: The reading with which the line came that reached the target; None if none has.
     """
 
-    def __init__(self, patterns: Mapping[str, str]) -> None:
+    def __init__(self, patterns: Mapping[str, str], until: Until | None = None) -> None:
         self.found: dict[str, bytes] = {}
         self.problem = ""
+        self.reached_ns: int | None = None
+        self._until = until
         self._searched = ""
         self._patterns = {name: _Pattern(text) for name, text in patterns.items()}
         self._partial = b""
         self._skipping = False
-        # Whole lines, and where in the first text of them the next look begins.
-        self._waiting: deque[bytes] = deque()
+        # Whole lines with the reading at which they came, and where in the first text of them the next look begins.
+        self._waiting: deque[tuple[bytes, int]] = deque()
         self._position = 0
 
     @property
@@ -114,8 +122,13 @@ class Matcher:
         """There are lines that nobody has looked at yet."""
         return bool(self._waiting)
 
-    def add(self, chunk: bytes) -> None:
-        """Take in what came next; `look` looks at it."""
+    @property
+    def waiting_since_ns(self) -> int | None:
+        """The reading with which the first line came that waits for a look; None if none waits."""
+        return self._waiting[0][1] if self._waiting else None
+
+    def add(self, chunk: bytes, at_ns: int = 0) -> None:
+        """Take in what came next, at a reading of the run's clock; `look` looks at it."""
         if not self._patterns:
             return
         if self._skipping:
@@ -127,10 +140,10 @@ class Matcher:
         text = self._partial + chunk
         end = text.rfind(b"\n") + 1
         if end:
-            self._waiting.append(text[:end])
+            self._waiting.append((text[:end], at_ns))
         self._partial = text[end:]
         if len(self._partial) > _LONGEST_LINE:
-            self._end_line()
+            self._end_line(at_ns)
             self._skipping = True
 
     def look(self, patience: float) -> None:
@@ -142,7 +155,7 @@ class Matcher:
             with _alarm():
                 while self._waiting and time.monotonic() < deadline:
                     signal.setitimer(signal.ITIMER_VIRTUAL, _SEARCH_CPU_SECONDS)
-                    self._look_at_some(self._waiting[0])
+                    self._look_at_some(*self._waiting[0])
         except _TakesForEver:
             self.problem = (
                 f"the pattern for {self._searched!r} took more than {_SEARCH_CPU_SECONDS:g} s on a few lines; "
@@ -151,17 +164,17 @@ class Matcher:
             self._patterns.clear()
             self._waiting.clear()
 
-    def finish(self) -> None:
+    def finish(self, at_ns: int = 0) -> None:
         """The end: what stands after the last newline is a line too."""
         if self._partial:
-            self._end_line()
+            self._end_line(at_ns)
         self._skipping = False
 
-    def _end_line(self) -> None:
-        self._waiting.append(self._partial + b"\n")
+    def _end_line(self, at_ns: int) -> None:
+        self._waiting.append((self._partial + b"\n", at_ns))
         self._partial = b""
 
-    def _look_at_some(self, text: bytes) -> None:
+    def _look_at_some(self, text: bytes, at_ns: int) -> None:
         """The next few lines, or one long one."""
         begin = self._position
         end = text.rfind(b"\n", begin, begin + _AT_ONCE) + 1
@@ -180,7 +193,16 @@ class Matcher:
                 for line in lines[:-1].split(b"\n"):
                     found = pattern.found_in(line)
                     if found is not None:
-                        self.found[name] = found[:KEPT_BYTES]
+                        self._note(name, found[:KEPT_BYTES], at_ns)
+
+    def _note(self, name: str, found: bytes, at_ns: int) -> None:
+        """Keep a match; the first that reaches the target stays."""
+        if name != UNTIL or self._until is None:
+            self.found[name] = found
+        elif self.reached_ns is None:
+            self.found[name] = found
+            if self._until.reached_by(found):
+                self.reached_ns = at_ns
 
 
 @contextmanager

@@ -126,22 +126,29 @@ class Run:
         self._group = group
         self._slept_before = suspended_ns()
         self._overslept = 0
+        if launch.until is not None:
+            pipes.stdout.clock = limits.reading_ns
 
     def watch(self) -> Report:
         """Wait until it is over, one way or another, and until nothing of it is left."""
-        ended = self._wait()
+        ended = self._settled(self._wait())
         wall = time.monotonic_ns() - self._tree.started.wall_ns
-        runtime = self._limits.seen_ns
+        runtime = self._limits.seen_ns if self._reached_ns is None else self._reached_ns
         exited = ended == "exit" and not self._limits.problem
         if exited:
             self._tree.sample()
             runtime = wall if self._launch.clock == "wall" else self._tree.cpu_ns()
             if too_late(runtime, self._launch.captime):
                 ended = "captime"
+            self._pipes.stdout.clock = lambda: runtime
             self._drain()
         killed, all_gone = self._tree.destroy()
         status = self._tree.finish()
-        self._last_words()
+        self._last_words(runtime)
+        if exited and self._reached_ns is not None:
+            # The line was written before the end, and read after it: how the program ended does not matter any more.
+            runtime = min(runtime, self._reached_ns)
+            ended = "captime" if too_late(runtime, self._launch.captime) else "target"
         leftovers = killed if exited else 0
         return self._judged(self._report(ended, status, wall, runtime, leftovers), all_gone=all_gone)
 
@@ -158,6 +165,8 @@ class Run:
             stopped = self._duties.attend(ready)
             for pipe in self._pipes.each():
                 pipe.heard(ready)
+            if self._reached_ns is not None:
+                return "target"
             if stopped:
                 return "cancelled"
             if self._pipes.written > self._launch.output_limit:
@@ -165,9 +174,29 @@ class Run:
             reached = self._limits.reached()
             if reached is not None:
                 return reached
-            if now >= tell_at and self._limits.seen_ns:
-                self._duties.tell(self._limits.seen_ns)
+            if now >= tell_at and (unfinished := self._unfinished_ns()):
+                self._duties.tell(unfinished)
                 tell_at = now + _TELL_NS
+
+    @property
+    def _reached_ns(self) -> int | None:
+        """The reading at which the target was reached; None if it was not, or there is none."""
+        return self._pipes.matcher.reached_ns
+
+    def _unfinished_ns(self) -> int:
+        """Return the last reading at which the run was unfinished for sure: lines that wait for a look may end it."""
+        waiting = self._pipes.matcher.waiting_since_ns if self._launch.until is not None else None
+        return self._limits.seen_ns if waiting is None else min(self._limits.seen_ns, waiting)
+
+    def _settled(self, ended: Ended) -> Ended:
+        """Return why a run with a target ended, after a look at every line that was read before that."""
+        if self._launch.until is None or ended not in ("captime", "cancelled", "target"):
+            return ended
+        self._pipes.matcher.look(_LAST_LOOK_SECONDS)
+        reached = self._reached_ns
+        if reached is None:
+            return ended
+        return "captime" if too_late(reached, self._launch.captime) else "target"
 
     def _busy(self) -> bool:
         return self._pipes.stdout.busy
@@ -184,13 +213,14 @@ class Run:
             for pipe in self._pipes.each():
                 pipe.heard(ready)
 
-    def _last_words(self) -> None:
+    def _last_words(self, runtime: int) -> None:
         """What is still in the pipes; nobody is left to write more."""
+        self._pipes.stdout.clock = lambda: runtime
         for pipe in self._pipes.each():
             while self._pipes.written <= self._launch.output_limit and pipe.read():
                 pass
             pipe.close()
-        self._pipes.matcher.finish()
+        self._pipes.matcher.finish(runtime)
         self._pipes.matcher.look(_LAST_LOOK_SECONDS)
 
     def _report(self, ended: Ended, status: int, wall: int, runtime: int, leftovers: int) -> Report:
@@ -260,7 +290,7 @@ class Run:
             (file, lost), halt = changed, Halt.FILE_CHANGED
         elif suspended:
             lost = "the machine was suspended during the run"
-        elif launch.clock == "wall" and self._overslept > _OVERSLEPT_NS and report.ended == "exit":
+        elif launch.clock == "wall" and self._overslept > _OVERSLEPT_NS and report.ended in ("exit", "target"):
             lost = f"the supervisor was held up for {self._overslept / _SECOND:.2f} s; nobody knows when the run ended"
         elif not all_gone:
             lost = "a process of the run could not be killed"

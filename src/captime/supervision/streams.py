@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
 from typing import BinaryIO
 
@@ -86,6 +87,7 @@ class Pipe:
         outer: The descriptor for the target; closed on our side once it has been handed over.
         capture: What came out of it.
         open: Somebody may still write to it.
+        clock: Reads the run's clock in nanoseconds, where it matters when a line came; None where it does not.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Pipe:
         os.set_blocking(self._inner, False)
         self.capture = Capture(kept)
         self.open = True
+        self.clock: Callable[[], int] | None = None
         self._listener = listener
         self._matcher = matcher
         self._copy = copy
@@ -141,7 +144,8 @@ class Pipe:
         if self._copy is not None:
             self._copy.write(chunk)
         if self._matcher is not None:
-            self._matcher.add(chunk)
+            # The clock is read before the lines are looked at: looking takes time, in which the program may work.
+            self._matcher.add(chunk, 0 if self.clock is None else self.clock())
             self._matcher.look(_LOOK_SECONDS)
         return True
 

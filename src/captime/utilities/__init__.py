@@ -75,11 +75,11 @@ def parse_utility(text: str) -> Utility:
     return build(text, read(text), UTILITIES)
 
 
-def utility_of(given: Utility | str) -> Utility:
+def utility_of(given: Utility | str | None) -> Utility:
     """Return a utility that was given as itself or as a text; anything else is refused."""
     if isinstance(given, str):
         return parse_utility(given)
-    if not hasattr(given, "inverse"):
+    if given is None or not hasattr(given, "inverse"):
         raise UtilityError(
             f"the utility is {shown(given)}, expected a text like log-laplace(60, 1), or a utility; "
             "captime.from_callable makes one of a function"

@@ -14,9 +14,13 @@ from captime.report.charts.chart import Chart
 from captime.report.charts.frame import Frame
 from captime.report.charts.nodes import Child, Node, Raw, element
 from captime.report.charts.svg import draw
+from captime.report.configuration_words import as_html, caption, shown_rows
 from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
+from captime.report.numbers.configurations import configuration_table
 from captime.report.page.settings import all_rows, are_few, many_settings
 from captime.report.story import Story
+from captime.report.validated import Validated
+from captime.report.validations import validation_section
 from captime.report.views.view import Cell, Table, Versus, View
 from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement, time_word
 from captime.utilities.durations import duration_text
@@ -29,8 +33,14 @@ _POLICY = (
 )
 
 
-def report_page(story: Story, views: Sequence[View]) -> str:
-    """The whole file."""
+def report_page(story: Story, views: Sequence[View], held_out: Sequence[Validated] = ()) -> str:
+    """Return the whole file.
+
+    Args:
+        story: The campaign.
+        views: Its figures.
+        held_out: Its validations.
+    """
     style, script = asset("chart.css") + asset("report.css"), asset("report.js")
     policy = _POLICY.format(script=_digest(script), style=_digest(style))
     head = element(
@@ -43,7 +53,8 @@ def report_page(story: Story, views: Sequence[View]) -> str:
         element("title", f"captime report: {story.path.name}"),
         element("style", Raw(source=style)),
     )
-    main = element("main", _certificate(story), *(_figure(number, view) for number, view in enumerate(views, start=1)))
+    shown = (_figure(number, view) for number, view in enumerate(views, start=1))
+    main = element("main", _certificate(story), *_configurations(story), *validation_section(held_out), *shown)
     body = element("body", _header(story, views), main, _footer(story), element("div", id="tip", hidden=True))
     body.add(element("script", Raw(source=script)))
     return "<!DOCTYPE html>\n" + element("html", head, body, lang="en").text() + "\n"
@@ -109,6 +120,16 @@ def _certificate(story: Story) -> Node:
         details.add(_list("Recommended settings", all_rows(story, held.config)))
     section.add(details)
     return section if are_few(settings) else section.add(many_settings(story, held.config))
+
+
+def _configurations(story: Story) -> list[Node]:
+    """Return the table of configurations as a section of its own; nothing for a trace, which has no runs."""
+    table = configuration_table(story)
+    if table is None or not len(table):
+        return []
+    words = caption(table, len(shown_rows(table, _ROWS_SHOWN)))
+    scroll = element("div", as_html(table, _ROWS_SHOWN), class_="scroll")
+    return [element("section", element("h2", "Configurations"), scroll, element("p", words), id="configurations")]
 
 
 def _spent(story: Story) -> str:

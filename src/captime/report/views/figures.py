@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from captime.report.story import Story
+from captime.report.views.ablation import ablation_view
 from captime.report.views.dominance import dominance_view
 from captime.report.views.duel import duel_view
 from captime.report.views.epsilon import epsilon_view
@@ -30,6 +31,7 @@ FIGURES: dict[str, Maker] = {
     "dominance": _of_one(dominance_view),
     "parameters": _of_one(parameters_view),
     "parallel": _of_one(parallel_view),
+    "ablation": _of_one(ablation_view),
     "heat": _of_one(heat_view),
     "spending": _of_one(spending_view),
     "captimes": _of_one(captimes_view),

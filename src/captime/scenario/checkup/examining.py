@@ -88,7 +88,9 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
         found, outcomes = try_answers(parts, trial, min(captime, parts.problem.captime_limit))
         take(found)
         if findings[-1].level != "failed":
-            take(compare_answers(parts, outcomes))
+            # Values that reach a target may differ, and all of them are right.
+            if scenario.wishes.target.until is None:
+                take(compare_answers(parts, outcomes))
             take(compare_worth(parts, outcomes))
             take(look_at_clock(parts, outcomes))
             take(try_cap(parts, trial, outcomes))
@@ -127,7 +129,7 @@ def _scenario(parts: Parts) -> Finding:
 def _positive(parts: Parts, scenario: Scenario) -> list[Finding]:
     """Whether anything but an exit code tells an answer from a program that gave up."""
     target = scenario.wishes.target
-    checked = target.answer or target.verifier or target.wrapper or target.function or scenario.function
+    checked = target.answer or target.until or target.verifier or target.wrapper or target.function or scenario.function
     if checked or all(each.answer for each in parts.configurations):
         return []
     advice = "say what an answer looks like with target.answer, or check it with target.verifier"

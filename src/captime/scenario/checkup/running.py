@@ -165,8 +165,8 @@ def _advice(parts: Parts, outcome: RunOutcome) -> str:
             return "run the command yourself; if that exit code means an answer, add it to target.exit_codes"
         case Verdict.UNKNOWN:
             return (
-                "compare target.answer and target.exit_codes with what the program prints and returns; if it stopped "
-                "itself, take away its own time limit"
+                "compare target.answer and target.exit_codes, or target.until, with what the program prints and "
+                "returns; if it stopped itself, take away its own time limit"
             )
         case Verdict.WRONG:
             return "the program, the known answer or the verifier is wrong; run the command yourself"

@@ -1,0 +1,252 @@
+"""What a campaign of `AskTell` is made of: the question, with a stream of instances and no program to start."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.campaign.question import Question
+from captime.certificate import RULES
+from captime.errors import InvariantViolated, ScenarioError
+from captime.ledger import ConfigRow, LedgerReader
+from captime.programs.configurations import Configuration
+from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
+from captime.scenario.complaints import Place
+from captime.scenario.identity import plain
+from captime.scenario.pools import SpaceLike, canonical, listed_of, proposer_for, row_of, section_for
+from captime.spaces import Proposer
+from captime.streams import FiniteStream, InstanceStream, seeds
+from captime.streams.files import from_values
+from captime.streams.protocol import Element, Instance
+from captime.streams.seeds import TARGET, Seeds
+from captime.supervision.messages import Launch, Report
+from captime.utilities import Utility, utility_of
+
+KIND = "asked-and-told"
+"""What such ledgers say about their target."""
+_PLACE = Place("AskTell")
+# A run that was stopped before its captime was cancelled; `outcome_told` knows those that reached it.
+_VERDICTS = {
+    Status.COMPLETED: Verdict.ANSWERED,
+    Status.CAPPED: Verdict.CANCELLED,
+    Status.FAILED: Verdict.UNKNOWN,
+    Status.LOST: Verdict.LOST,
+}
+
+
+class RunsMadeElsewhere:
+    """Stands for a program that the caller starts.
+
+    Args:
+        repeatable: Whether a run takes the same time when it is made again with its seed.
+    """
+
+    def __init__(self, *, repeatable: bool) -> None:
+        self.repeatable = repeatable
+
+    def extend(self, configurations: Sequence[Configuration]) -> None:
+        """Let them join; the caller hears of each with its first run."""
+
+    def launch(self, request: RunRequest, number: int, tag: str) -> Launch:
+        """Refuse: there is nothing to start."""
+        raise InvariantViolated(f"{request} ({number}, {tag}) was to be started, but its runs are made elsewhere")
+
+    def judge(self, request: RunRequest, report: Report) -> RunOutcome:
+        """Refuse: there is nothing to judge."""
+        raise InvariantViolated(f"{request} was to be judged by {report}, but its runs are made elsewhere")
+
+    def describe(self) -> dict[str, object]:
+        """See the protocol."""
+        return {"kind": KIND}
+
+    def command_line(self, config: int, instance: str, seed: int) -> list[str]:
+        """See the protocol."""
+        return [f"configuration {config} on {instance} with seed {seed}"]
+
+    def how_started(self, config: int, instance: Instance, seed: int) -> str:
+        """See the protocol."""
+        return f"The run was configuration {config} on {instance.name} with seed {seed}, made by the caller of AskTell"
+
+
+class Numbered:
+    """An endless stream of instances that only the caller knows, by number.
+
+    Args:
+        seed: The campaign's.
+    """
+
+    length = None
+    population = "stream"
+    n_instances = None
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._seeds = Seeds(TARGET, seed)
+
+    def at(self, position: int) -> Element:
+        """See the protocol."""
+        return Element(position, Instance(str(position), value=position), self._seeds.at(position))
+
+    def describe(self) -> dict[str, object]:
+        """See the protocol."""
+        return {"sampling": "generator", "seed": self._seed, "first": 0, "generator": None}
+
+
+def stream_for(
+    instances: Sequence[Any] | None, n_instances: int | None, sampling: str, seed: int, known: Sequence[str]
+) -> InstanceStream:
+    """Return the stream: of these instances, of this many numbers, or of numbers without end.
+
+    Args:
+        instances: See `AskTell`.
+        n_instances: Likewise.
+        sampling: Likewise.
+        seed: The campaign's.
+        known: Names of the instances on record, in their order; new ones follow them.
+    """
+    if instances is not None and n_instances is not None:
+        raise ScenarioError("AskTell was given instances and n_instances; expected one of them, leave n_instances out")
+    if instances is not None:
+        listed = from_values(list(instances), "AskTell: instances", allow_duplicates=False)
+        return FiniteStream(listed, sampling, seed, known=known)
+    if n_instances is None:
+        return Numbered(seed)
+    numbered = [Instance(str(number), value=number) for number in range(n_instances)]
+    return FiniteStream(numbered, "given", seed, known=known)
+
+
+def listed_rows(configurations: Mapping[str, Any] | Sequence[Any]) -> tuple[list[ConfigRow], list[Any]]:
+    """Return the configurations as a ledger remembers them, and what each run hands back."""
+    if isinstance(configurations, str | bytes):
+        raise ScenarioError(
+            f"AskTell: configurations is {configurations!r}, one text; expected a list, such as "
+            f"[{configurations!r}, 'another']"
+        )
+    if isinstance(configurations, Mapping):
+        given = [(str(name), settings) for name, settings in configurations.items()]
+    else:
+        given = [(_name(each, number), each) for number, each in enumerate(configurations, start=1)]
+    if not given:
+        raise ScenarioError("AskTell: configurations is empty; expected at least one")
+    names = [name for name, _ in given]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, start=1)]
+    rows = [
+        ConfigRow(number, name, {"settings": _settings(settings)})
+        for number, (name, (_, settings)) in enumerate(zip(names, given, strict=True))
+    ]
+    return rows, [settings for _, settings in given]
+
+
+def _name(given: Any, number: int) -> str:
+    if isinstance(given, Mapping):
+        return str(given.get("name", number))
+    return given if isinstance(given, str) and given else str(number)
+
+
+def _settings(given: Any) -> dict[str, object]:
+    """Return what is recorded of a configuration: its settings, or how Python writes it."""
+    table = given if isinstance(given, Mapping) else {"value": given}
+    told: dict[str, object] = json.loads(json.dumps({str(name): each for name, each in table.items()}, default=_word))
+    return told
+
+
+def _word(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else repr(value)
+
+
+def outcome_told(request: RunRequest, status: Status, seconds: float, cost: float | None, seen_ns: int) -> RunOutcome:
+    """Return an outcome as a ledger takes it: what the caller told stands where measurements stand.
+
+    Args:
+        request: Which run.
+        status: How it ended.
+        seconds: When.
+        cost: What it cost; None for the seconds.
+        seen_ns: How long it was under way by our own clock, from the asking to the telling.
+    """
+    # Whole nanoseconds are what is recorded; upwards, because no run costs less than it took.
+    nanoseconds = math.ceil((seconds if cost is None else cost) * 1e9)
+    verdict = _VERDICTS[status]
+    if seconds >= request.captime and status.meaning.counts:
+        status, verdict, seconds = Status.CAPPED, Verdict.CAPPED, request.captime
+    code = 0 if verdict is Verdict.ANSWERED else None
+    measured = Measurement(cpu_ns=nanoseconds, wall_ns=max(seen_ns, 1), exit_code=code)
+    return RunOutcome(request, status, seconds, nanoseconds / 1e9, "", verdict, measured)
+
+
+def recorded_seed(ledger: Path | None, seed: int | None) -> int:
+    """Return the seed that was asked for, or that of the ledger, or a fresh one."""
+    if seed is None and ledger is not None and ledger.exists():
+        with LedgerReader(ledger) as reader:
+            found = reader.scenario.get("seed")
+        if isinstance(found, int):
+            return found
+    return seeds.fresh_seed() if seed is None else seed
+
+
+def proposer_on(space: SpaceLike | None, seed: int) -> Proposer | None:
+    """Return who makes the configurations of a space; None if they are listed."""
+    return None if space is None else proposer_for(plain(section_for(space, ".")), seed, _PLACE, Path.cwd())
+
+
+def question_for(
+    rows: list[ConfigRow] | None,
+    proposer: Proposer | None,
+    stream: InstanceStream,
+    utility: Utility | str | None,
+    *,
+    seed: int,
+    delta: float,
+    epsilon: float,
+    procedure: str,
+    options: Mapping[str, object],
+    captime_first: float,
+    ceiling: float,
+    repeatable: bool,
+) -> Question:
+    """Return the question, with an identity that a ledger can belong to; the names are those of `AskTell`."""
+    worth = utility_of(utility)
+    if rows is None:
+        assert proposer is not None  # noqa: S101 (the caller has either)
+        rows = [row_of(index, each) for index, each in enumerate(listed_of(proposer))]
+    identity = {
+        "rules": RULES,
+        "utility": str(worth),
+        "delta": delta,
+        "seed": seed,
+        "clock": "cpu",
+        "captime_first": captime_first,
+        "procedure": procedure,
+        "options": dict(options),
+        "order": "arrival",
+        "window": None,
+        "target": {
+            "kind": KIND,
+            "function": KIND,
+            "ceiling": ceiling if np.isfinite(ceiling) else None,
+            "repeatable": repeatable,
+        },
+        "configurations": {"list": [{"name": row.name, **row.settings} for row in rows]},
+        "space": None if proposer is None else canonical(proposer),
+        **({} if proposer is None else {"space_order": list(proposer.space.names)}),
+        "instances": stream.describe(),
+    }
+    return Question(
+        program=RunsMadeElsewhere(repeatable=repeatable),
+        stream=stream,
+        configs=rows,
+        utility=worth,
+        delta=delta,
+        epsilon=epsilon,
+        procedure=procedure,
+        options=options,
+        seed=seed,
+        captime_first=captime_first,
+        ceiling=ceiling,
+        proposer=proposer,
+        identity=identity,
+    )

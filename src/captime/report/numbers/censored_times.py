@@ -1,0 +1,197 @@
+"""Estimates from times of which some are only known to be longer than a captime.
+
+The estimator is the product limit of Kaplan and Meier, with failure as a second way to end (Aalen and Johansen). Among
+the runs still watched just before time t, the share that answers at t is d(t) / Y(t). S(t) is the share that has
+neither answered nor failed before t. Then F(t), the share of instances answered by t, is the sum of S * d / Y over the
+times up to t, and the mean utility is the sum of u(t) * S * d / Y. A run that was capped, cancelled or lost leaves Y at
+the time at which it was last seen unfinished; a failed run is worth 0. The curve ends where fewer than five runs are
+watched and more than those have left Y unfinished, or else after the last run. The share S that is left there is worth
+between 0 and u(that time); the middle is taken.
+
+The estimator assumes that a captime does not depend on the time that its run would take. That holds where captimes are
+drawn or fixed before the run. The certificate does not rest on these estimates.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.report.known_runs import ANSWERED, FAILED, KnownRuns
+from captime.utilities.protocol import Utility
+
+# Shares are sums of products: this is how far rounding may carry them.
+_ROUNDING = 1e-9
+# Where fewer runs are watched, and more than those have been lost from sight, nothing is estimated any more.
+_ENOUGH_WATCHED = 5
+# A ratio from fewer pairs is one from chance; more are asked for if there are more.
+_ENOUGH_PAIRS = 8
+# Shares of the pairs with the shortest captimes that may be left out.
+_LEFT_OUT = (0.0, 0.25, 0.5, 0.75)
+
+
+class MedianKind(Enum):
+    """What is known of a median."""
+
+    EXACT = "exact"
+    """The median is the number given."""
+    AT_LEAST = "at-least"
+    """Capped runs hide the median; it is the number given or more."""
+    NEVER = "never"
+    """At least half of the runs never answer, because they fail."""
+    UNKNOWN = "unknown"
+    """No run has said anything yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Median:
+    """The time by which half of the instances are answered.
+
+    Attributes:
+        kind: What is known of it.
+        seconds: The number; not a number where there is none.
+    """
+
+    kind: MedianKind
+    seconds: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """The median, over common instances, of one configuration's time divided by another's.
+
+    Attributes:
+        low: It is at least this.
+        high: It is at most this; equal to `low` if capped runs hide nothing.
+        common: On how many instances both were run.
+    """
+
+    low: float
+    high: float
+    common: int
+
+    @property
+    def known(self) -> bool:
+        """Whether it is one number."""
+        return self.low == self.high
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredShare:
+    """F(t), the estimated share of instances answered by t, as steps.
+
+    Attributes:
+        times: At which some runs answered, increasing.
+        steps: By how much F rises there.
+        left: S at the end of the curve: neither answered nor failed.
+        watched_until: The end of the curve; 0 without runs.
+    """
+
+    times: FloatArray
+    steps: FloatArray
+    left: float
+    watched_until: float
+
+    def mean_utility(self, utility: Utility) -> float:
+        """Return the estimated mean utility; not a number if no run was watched for any time."""
+        if self.watched_until <= 0.0 and len(self.times) == 0 and self.left >= 1.0:
+            return math.nan
+        known = float((utility(self.times) * self.steps).sum()) if len(self.times) else 0.0
+        hidden = self.left * float(utility(np.array([self.watched_until]))[0])
+        return min(1.0, known + hidden / 2.0)
+
+    def median(self) -> Median:
+        """Return the time by which half of the instances are answered.
+
+        Where F equals one half on a whole stretch, the middle of the stretch is taken, as for complete samples.
+        """
+        share = np.cumsum(self.steps)
+        reached = int(np.searchsorted(share, 0.5 - _ROUNDING))
+        if reached < len(share):
+            flat = share[reached] <= 0.5 + _ROUNDING and reached + 1 < len(share)
+            last = self.times[reached + 1] if flat else self.times[reached]
+            return Median(MedianKind.EXACT, float(self.times[reached] + last) / 2.0)
+        answered = float(share[-1]) if len(share) else 0.0
+        if answered + self.left < 0.5 - _ROUNDING or (self.left <= _ROUNDING and self.watched_until > 0.0):
+            return Median(MedianKind.NEVER)
+        if self.watched_until <= 0.0:
+            return Median(MedianKind.UNKNOWN)
+        return Median(MedianKind.AT_LEAST, self.watched_until)
+
+
+def answered_share(runs: KnownRuns) -> AnsweredShare:
+    """Estimate, from the runs of one configuration, which share of instances it answers by when."""
+    answered, failed = runs.kind == ANSWERED, runs.kind == FAILED
+    times, place = np.unique(runs.seconds, return_inverse=True)
+    answers = np.bincount(place, answered, len(times))
+    failures = np.bincount(place, failed, len(times))
+    # Watched just before each time. Whatever leaves at a time leaves after the answers and failures there.
+    watched = len(runs) - np.searchsorted(np.sort(runs.seconds), times, side="left")
+    stay = 1.0 - (answers + failures) / np.maximum(watched, 1)
+    survival = np.concatenate((np.ones(1), np.cumprod(stay)))
+    steps = survival[:-1] * answers / np.maximum(watched, 1)
+    unseen = np.cumsum(np.bincount(place, ~(answered | failed), len(times))) if len(times) else np.empty(0)
+    before = np.concatenate((np.zeros(1), unseen[:-1])) if len(times) else unseen
+    # A few that are still watched cannot stand for more that are not: there the curve ends.
+    too_few = (watched < _ENOUGH_WATCHED) & (watched < before)
+    end = int(np.argmax(too_few)) if too_few.any() else len(times)
+    known = np.flatnonzero(answers[:end] > 0)
+    return AnsweredShare(
+        times=times[known],
+        steps=steps[known],
+        left=float(max(survival[end], 0.0)),
+        watched_until=float(times[min(end, len(times) - 1)]) if len(times) else 0.0,
+    )
+
+
+def time_ratio(first: KnownRuns, second: KnownRuns) -> Ratio:
+    """Compare the times of two configurations on the instances that both were run on.
+
+    Every common instance gives two ends for the ratio of the first's time to the second's. A capped run took at least
+    the time that was seen of it; a failed run takes for ever. The median of all lower ends and the median of all upper
+    ends enclose the median ratio. Instances with short captimes say little, so they are left out, at most three
+    quarters of them, if the two medians agree without them: captimes do not depend on the times, so what is kept is
+    as fair a sample as all of it.
+    """
+    position, here, there = np.intersect1d(first.position, second.position, assume_unique=True, return_indices=True)
+    ours, theirs = first.where(here), second.where(there)
+    # Two runs that never answer are neither faster nor slower than each other.
+    say = ~((ours.kind == FAILED) & (theirs.kind == FAILED))
+    low_ours, high_ours = _time_ends(ours)
+    low_theirs, high_theirs = _time_ends(theirs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.nan_to_num(low_ours / high_theirs, nan=0.0, posinf=math.inf)
+        high = np.nan_to_num(high_ours / low_theirs, nan=math.inf, posinf=math.inf)
+    captime = np.minimum(ours.captime, theirs.captime)[say]
+    return _median_ratio(low[say], high[say], captime, len(position))
+
+
+def _time_ends(runs: KnownRuns) -> tuple[FloatArray, FloatArray]:
+    answered: BoolArray = runs.kind == ANSWERED
+    failed: BoolArray = runs.kind == FAILED
+    low = np.where(failed, math.inf, runs.seconds)
+    return low, np.where(answered, runs.seconds, math.inf)
+
+
+def _median_ratio(low: FloatArray, high: FloatArray, captime: FloatArray, common: int) -> Ratio:
+    by_captime: IntArray = np.argsort(captime, kind="stable")
+    best = Ratio(0.0, math.inf, common)
+    for share in _LEFT_OUT:
+        kept = by_captime[int(share * len(by_captime)) :]
+        if len(kept) == 0 or (share > 0.0 and len(kept) < _ENOUGH_PAIRS):
+            break
+        found = Ratio(_middle(low[kept]), _middle(high[kept]), common)
+        if found.known and math.isfinite(found.low):
+            return found
+        if share == 0.0:
+            best = found
+    return best
+
+
+def _middle(values: FloatArray) -> float:
+    """Return the median; of an even number the middle of the inner two, unless one of them is infinite."""
+    ordered = np.sort(values)
+    inner = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float(inner[0] + inner[1]) / 2.0 if math.isfinite(inner[1]) else float(inner[1])

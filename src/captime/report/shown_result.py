@@ -1,0 +1,66 @@
+"""The result of `captime.configure` as Python shows it: printed, in a notebook, as a table."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from captime.campaign.result import CampaignResult
+from captime.report.campaigned import account_of_campaign, table_of_campaign
+from captime.report.charts.nodes import Node, element
+from captime.report.configuration_words import ROWS_SHOWN, as_html, as_text, caption, shown_rows
+from captime.report.numbers.configurations import ConfigurationTable
+from captime.report.words import lines, printable, statement
+
+_SHOWN_LINES = ("warning", "expected utility", "cost", "candidates left", "held up by", "stopped because", "ledger")
+# A notebook has a style sheet of its own; these few words are all that is added to it.
+_LABEL = "text-align: left; font-weight: normal; opacity: .7; vertical-align: top; padding-right: 1em"
+_VALUE = "text-align: left; white-space: normal"
+
+
+@dataclass(frozen=True, repr=False)
+class Result(CampaignResult):
+    """What a campaign came to; `print(result)` shows certificate and table, a notebook shows both as HTML.
+
+    The fields are those of `captime.CampaignResult`.
+    """
+
+    @classmethod
+    def of(cls, result: CampaignResult) -> "Result":
+        """Return the same result with everything to look at."""
+        return cls(**{each.name: getattr(result, each.name) for each in fields(CampaignResult)})
+
+    @cached_property
+    def table(self) -> ConfigurationTable | None:
+        """The table of configurations; None if the ledger cannot be read any more, which `trouble` says."""
+        return table_of_campaign(self)
+
+    def configurations(self) -> dict[str, list[object]]:
+        """Return the table of configurations as columns: `pandas.DataFrame(result.configurations())`.
+
+        docs/report.md says what each column means and how utilities are estimated where runs were capped.
+        """
+        return {} if self.table is None else self.table.columns()
+
+    def __str__(self) -> str:
+        """Return the certificate in words, the table of configurations, and the most important numbers."""
+        account = account_of_campaign(self)
+        told = [(label, value) for label, value in lines(account) if label in _SHOWN_LINES]
+        width = max(len(label) for label, _ in told)
+        text = [statement(account)]
+        if self.table is not None:
+            text += ["", as_text(self.table), caption(self.table, len(shown_rows(self.table, ROWS_SHOWN))), ""]
+        text += [f"{label.ljust(width)}  {printable(value)}" for label, value in told]
+        return "\n".join(text)
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook."""
+        account = account_of_campaign(self)
+        whole = element("div", element("p", element("b", statement(account))))
+        if self.table is not None:
+            words = caption(self.table, len(shown_rows(self.table, ROWS_SHOWN)))
+            whole.add(as_html(self.table), element("p", element("small", words)))
+        rows = [_line(label, value) for label, value in lines(account) if label in _SHOWN_LINES]
+        return whole.add(element("table", element("tbody", *rows))).text()
+
+
+def _line(label: str, value: str) -> Node:
+    return element("tr", element("th", label, style=_LABEL), element("td", value, style=_VALUE))
