@@ -1,6 +1,7 @@
 """What the user takes home: one configuration, and how sure one can be that none is better by much."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 RULES = 1
@@ -14,6 +15,15 @@ check in `captime.skeptic` has to confirm ledgers of all numbers there ever were
 """
 Mode = Literal["selection", "simultaneous", "nothing"]
 """What delta covers; see `Certificate`."""
+
+
+class Population(StrEnum):
+    """The instances that a claim is about."""
+
+    THESE = "these"
+    """Exactly the instances of the set, each with its seed. The only randomness is captime's own."""
+    DRAWN = "drawn"
+    """The distribution from which the instances were drawn, or are a fair sample of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,11 @@ class Certificate:
             `selection`: the recommendation and its own interval, but not the upper bounds of all others at once.
             `nothing`: the procedure promises nothing about utility; epsilon is 1 and the interval is [0, 1].
         shares: How delta is spent, as (kind of statement, share of delta).
+        population: The instances that the claim is about.
+        instances: Number of instances of the set; only of a claim about exactly these.
+        instances_run: Number of instances on which the utility of `config` is known exactly; only of such a claim.
+        other: The claim about the other population that the same runs support, for the same configuration, with an
+            epsilon of its own; None if there is none. Each of the two claims has the failure probability delta.
     """
 
     config: int
@@ -47,3 +62,7 @@ class Certificate:
     challenger: int | None = None
     mode: Mode = "simultaneous"
     shares: tuple[tuple[str, float], ...] = (("intervals", 1.0),)
+    population: Population = Population.DRAWN
+    instances: int | None = None
+    instances_run: int | None = None
+    other: "Certificate | None" = None

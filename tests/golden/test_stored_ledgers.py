@@ -301,5 +301,6 @@ def test_nobody_slips_a_column_into_an_older_ledger(folder: Path) -> None:
             file.execute("UPDATE campaign SET schema_version = ?", (later,))
             file.commit()
             file.execute(f"PRAGMA user_version = {later}")
-        with LedgerReader("race.ledger") as reader, pytest.raises(LedgerDamaged, match="its hash does not fit"):
+        refused = r"its hash does not fit|no such column"
+        with LedgerReader("race.ledger") as reader, pytest.raises(LedgerDamaged, match=refused):
             list(reader.replay())

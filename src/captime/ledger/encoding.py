@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
+from typing import Any
 
 import numpy as np
 
 from captime.arrays import IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Population
 from captime.errors import InvariantViolated
 from captime.ledger.chain import Row, Value, Values
 from captime.ledger.rows import Certified, ConfigRow, Noted, SampleRow
@@ -205,7 +206,17 @@ def certificate_values(held: Certificate, progress: tuple[int, float, float, int
         "candidates": candidates,
         "head": head,
         "at_ns": at_ns,
+        "population": str(held.population),
+        "instances": held.instances,
+        "instances_run": held.instances_run,
+        "other": None if held.other is None else to_json(asdict(held.other)),
     }
+
+
+def _claim_of(said: dict[str, Any]) -> Certificate:
+    """Return the claim about the other population from its JSON."""
+    shares = tuple((name, share) for name, share in said["shares"])
+    return Certificate(**(said | {"shares": shares, "population": Population(said["population"])}))
 
 
 def certified_of(row: Row) -> Certified:
@@ -213,6 +224,14 @@ def certified_of(row: Row) -> Certified:
     alike = ("config", "epsilon", "delta", "n_configs", "utility_low", "utility_high", "gamma", "challenger", "mode")
     shares = tuple((name, share) for name, share in json.loads(row["shares"]))
     held = Certificate(**{name: row[name] for name in alike}, shares=shares)
+    if "population" in row.keys() and row["population"] is not None:  # noqa: SIM118 (a row is no mapping)
+        held = replace(
+            held,
+            population=Population(row["population"]),
+            instances=row["instances"],
+            instances_run=row["instances_run"],
+            other=None if row["other"] is None else _claim_of(json.loads(row["other"])),
+        )
     return Certified(
         sequence=row["seq"],
         certificate=held,

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, get_args
 
-from captime.certificate import Mode
+from captime.certificate import Mode, Population
 from captime.ledger.rows import Origin
 from captime.runs import Status
 
 APPLICATION_ID = 0x63617074
 """Bytes 68 to 71 of the file: "capt"."""
-VERSION = 1
+VERSION = 2
 """Version of these tables; a file has its own in SQLite's `user_version`. It grows with every column or table that is
 added, and with every new member of an enumeration that a column holds. (The constraints of an older file do not know
 that member: it needs new rules of deciding, too, so that such a file is not resumed.)
@@ -254,6 +254,10 @@ CERTIFICATE = Table(
         Column("candidates", _COUNT),
         Column("head", "BLOB NOT NULL CHECK (length({0}) = 32)"),
         _AT,
+        Column("population", f"TEXT CHECK ({_one_of(Population)})", since=2),
+        Column("instances", "INTEGER CHECK ({0} >= 1)", since=2),
+        Column("instances_run", "INTEGER CHECK ({0} >= 0)", since=2),
+        Column("other", "TEXT", since=2),
     ),
 )
 NOTE = Table(

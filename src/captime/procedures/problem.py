@@ -7,6 +7,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.budget import check_delta
+from captime.certificate import Population
 from captime.errors import ScenarioError
 from captime.procedures.pool_terms import PoolTerms
 from captime.utilities.protocol import Utility
@@ -33,6 +34,8 @@ class Problem:
             campaign that was begun with a step keeps it, because decisions depend on it; validity does not.
         short_captimes: Whether runs may be stopped early and repeated with a longer captime later. It needs a program
             that takes the same time again with the same seed. If not, every run of a race is made once.
+        population: The instances that the stop rule and the certificate are about. `these` needs a stream that is a
+            uniformly random order of `n_instances` instances, and runs that take the same time again.
     """
 
     n_configs: int
@@ -47,6 +50,7 @@ class Problem:
     pool: PoolTerms | None = None
     duel_step: float | None = None
     short_captimes: bool = True
+    population: Population = Population.DRAWN
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
