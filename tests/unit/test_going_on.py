@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import Numbered, PulledThePlug, folder, ledger_in, question_on, virtual_slots
-from captime.campaign import Manner, run_campaign
+from captime.campaign import CampaignResult, Manner, run_campaign
 from captime.campaign.goals import Goal, Joined, Longer, change_of, goal_of
 from captime.campaign.stopping import StopRules
 from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
@@ -111,6 +111,29 @@ def test_somebody_who_joins_during_the_warm_start_waits_for_the_race(folder: Pat
     assert facts[0]["joined"] == [[5, facts[0]["start"]], [6, facts[0]["start"]], [7, facts[0]["start"]]]
     assert runs["position"][runs["config"] >= 5].min() == facts[0]["start"]
     assert result.certificate.n_configs == 8
+    check_book(result)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_book_of_cpu_time_holds_late_configurations_too(folder: Path, order: str) -> None:
+    """A configuration that joins after the warm start is booked as leader or challenger, and the book adds up."""
+    path = ledger_in(folder)
+    before = go(asked(5, 5), path, order).outcome
+    result = go(asked(8, 5), path, order)
+    check_book(result)
+    book = result.outcome.spending
+    late = float(result.outcome.seconds[5:].sum())
+    assert late > 0.0
+    assert book["warm_start"] == pytest.approx(before.spending["warm_start"])
+    assert sum(book.values()) - book["warm_start"] >= late
+
+
+def check_book(result: CampaignResult) -> None:
+    """Every CPU second of the campaign has one purpose."""
+    book, seconds = result.outcome.spending, result.outcome.seconds
+    assert sum(book.values()) == pytest.approx(float(seconds.sum()))
+    assert all(booked >= 0.0 for booked in book.values())
+    assert book["leader"] <= float(seconds[result.certificate.config])
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -3,7 +3,7 @@
 from captime.arrays import BoolArray, IntArray
 from captime.certificate import Certificate
 from captime.plans.protocol import Plan
-from captime.procedures.protocol import Procedure
+from captime.procedures.protocol import KeepsBook, Procedure
 from captime.tally import Tally
 from captime.targets import Targets
 
@@ -64,3 +64,7 @@ class AroundProcedure:
         tell = getattr(self._procedure, "facts", None)
         facts: dict[str, object] | None = None if tell is None else tell()
         return facts
+
+    def spending(self) -> dict[str, float]:
+        """Return CPU seconds by purpose; empty if the procedure keeps no book."""
+        return self._procedure.spending() if isinstance(self._procedure, KeepsBook) else {}

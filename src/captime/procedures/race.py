@@ -411,7 +411,8 @@ class Race(Claims):
         self._start = self._agenda.start = max(self._warm.positions, int(ordered.max()))
         self._ranking = ranking
         if self._tally is not None:
-            self._spent_warm = self._tally.seconds[:n_configs].copy()
+            # Configurations that join during the warm start begin with the race; they have spent nothing so far.
+            self._spent_warm[:n_configs] = self._tally.seconds[:n_configs]
         self.leader = int(ranking[0])
         if self.mode == "selection":
             # π of rank r is 1 / ((r + 1)(r + 2)); over all ranks these would sum to 1.
@@ -457,14 +458,15 @@ class Race(Claims):
         tally = self._tally
         if tally is None:
             return dict.fromkeys(("warm_start", "leader", "own_bound", "duel", "after_clearance", "not_cleared"), 0.0)
-        seconds = tally.seconds[: len(self._spent_warm)]
+        # Configurations that joined after the last outcome are not in the tally yet; they have spent nothing.
+        seconds = np.zeros(self.problem.n_configs)
+        seconds[: len(tally.seconds)] = tally.seconds
         if self._start is None:
             warm, seconds = float(seconds.sum()), np.zeros(len(seconds))
         else:
             warm, seconds = float(self._spent_warm.sum()), seconds - self._spent_warm
-        epsilon = self._epsilons()[: len(seconds)]
-        cleared = epsilon <= self.problem.epsilon
-        own = self.upper[: len(seconds)] - self.lower[self.leader] <= self.problem.epsilon
+        cleared = self._epsilons() <= self.problem.epsilon
+        own = self.upper - self.lower[self.leader] <= self.problem.epsilon
         others = np.arange(len(seconds)) != self.leader
         late = np.where(cleared & others, np.maximum(seconds - self._spent_cleared, 0.0), 0.0)
         before = seconds - late
@@ -480,7 +482,7 @@ class Race(Claims):
     def _note_spending(self, tally: Tally, before: BoolArray) -> None:
         """Remember what a challenger had cost when it was cleared."""
         if self._start is not None:
-            fresh = np.flatnonzero(before & ~self.candidates[: len(before)])
+            fresh = np.flatnonzero(before & ~self.candidates)
             self._spent_cleared[fresh] = tally.seconds[fresh] - self._spent_warm[fresh]
 
     def finished(self) -> str | None:
