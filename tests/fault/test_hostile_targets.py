@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from captime.streams.contents import fingerprint_of
-from captime.supervision.groups import GROUP_NOTE
-from captime.supervision.messages import Call
+from captime.supervision.cgroups import GROUP_NOTE
+from captime.supervision.messages import FunctionCall
+from captime.supervision.process_tree import ISOLATIONS
 from captime.supervision.processes import look_at
-from captime.supervision.tree import ISOLATIONS
 from supervised import TARGETS, Bench, bench, launch, target
 
 MEGABYTE = 1 << 20
@@ -212,7 +212,7 @@ def test_at_the_captime_is_too_late(best: Bench, runs: int) -> None:
     reports = best.run(
         [
             launch(
-                call=Call(
+                call=FunctionCall(
                     b"", "burn:burn", pickle.dumps(((captime - 0.006 + 0.012 * run / runs,), {})), (str(TARGETS),)
                 ),
                 captime=captime,

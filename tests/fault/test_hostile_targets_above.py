@@ -16,11 +16,11 @@ import pytest
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Observed
 from captime.runs import Halt, RunOutcome, Status
-from captime.supervision import handle as handles
-from captime.supervision.messages import Call, Report
+from captime.supervision import slot_client
+from captime.supervision.messages import FunctionCall, Report
+from captime.supervision.orphans import sweep
+from captime.supervision.process_tree import ISOLATIONS
 from captime.supervision.processes import Process, look_at, tagged
-from captime.supervision.sweep import sweep
-from captime.supervision.tree import ISOLATIONS
 from supervised import TARGETS, Bench, bench, comes_true, dead, launch, target
 
 PATIENCE = 60.0
@@ -97,7 +97,7 @@ def test_a_supervisor_is_stopped_only_if_it_stays_so(level: Bench, monkeypatch: 
 
     def in_state(state: str) -> bool:
         found = Process(handle.pid, 1, 1, state, 1, 0, 0, 0)
-        monkeypatch.setattr(handles, "look_at", lambda _: found)
+        monkeypatch.setattr(slot_client, "look_at", lambda _: found)
         return bool(trouble())
 
     assert list(map(in_state, "TTTSTTTSttttTSS")) == [False] * 11 + [True, True, False, False]
@@ -178,7 +178,7 @@ def test_nobody_takes_the_core_from_its_supervisor(level: Bench) -> None:
     report = level.one(target("misbehave", "real-time", captime=0.2))
     assert report.stdout_head == b"refused: 1\npolicy 0\n"
     assert report.ended == "captime"
-    call = Call(b"", "misbehave:real_time", pickle.dumps(((), {})), (str(TARGETS),))
+    call = FunctionCall(b"", "misbehave:real_time", pickle.dumps(((), {})), (str(TARGETS),))
     called = level.one(launch(call=call))
     assert called.returned is not None
     assert pickle.loads(called.returned) == "refused: 1"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from captime.supervision.messages import Report
-from captime.supervision.tree import ISOLATIONS
+from captime.supervision.process_tree import ISOLATIONS
 from supervised import Bench, bench, launch, target
 
 SIZES = [0.1, pytest.param(2.0, marks=pytest.mark.fault)]

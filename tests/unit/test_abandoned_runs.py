@@ -12,10 +12,10 @@ import pytest
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
 from captime.campaign import run_campaign
-from captime.supervision.groups import GROUP_NOTE
+from captime.supervision.cgroups import GROUP_NOTE
 from captime.supervision.kernel import LINUX, read_file
+from captime.supervision.orphans import own_tag, sweep_abandoned
 from captime.supervision.processes import TAG, tagged
-from captime.supervision.sweep import own_tag, sweep_abandoned
 
 __all__ = ["folder"]
 
@@ -29,7 +29,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def tag_of_the_dead() -> str:
     """A tag of a process that has ended."""
-    program = "from captime.supervision.sweep import own_tag; print(own_tag('doctor'))"
+    program = "from captime.supervision.orphans import own_tag; print(own_tag('doctor'))"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 

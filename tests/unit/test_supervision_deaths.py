@@ -13,10 +13,10 @@ import pytest
 from captime.errors import MachineUnfit
 from captime.executors.local_slots import LocalSlots
 from captime.runs import RunOutcome, Verdict
-from captime.supervision.handle import SlotHandle
 from captime.supervision.messages import Launch
+from captime.supervision.process_tree import ISOLATIONS
 from captime.supervision.processes import look_at
-from captime.supervision.tree import ISOLATIONS
+from captime.supervision.slot_client import SlotClient
 from supervised import Bench, bench, launch
 
 PATIENCE = 20.0
@@ -194,13 +194,13 @@ def test_supervisors_killed_again_and_again_are_the_machines_doing(launches: Lau
 def killed_at_birth() -> Iterator[None]:
     """Every supervisor that is started meanwhile is killed at once."""
 
-    def start(self: SlotHandle, *words: Any) -> None:
+    def start(self: SlotClient, *words: Any) -> None:
         made(self, *words)
         os.kill(self.pid, signal.SIGKILL)
 
-    made = SlotHandle.__init__
+    made = SlotClient.__init__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SlotHandle, "__init__", start)
+        patch.setattr(SlotClient, "__init__", start)
         yield
 
 

@@ -6,8 +6,8 @@ import socket
 from hypothesis import given
 from hypothesis import strategies as st
 
-from captime.supervision.messages import Call, Launch, Preparation, Report
-from captime.supervision.wire import Channel
+from captime.supervision.channel import Channel
+from captime.supervision.messages import FunctionCall, Launch, Preparation, Report
 from supervised import launch
 
 # Names as Python shows them: any bytes but NUL, undecodable ones escaped.
@@ -41,7 +41,7 @@ def test_a_launch_arrives_as_it_was_sent(
         environment=environment,
         captime=captime,
         wall_limit=wall_limit,
-        call=Call(packed, path, packed, (path,)),
+        call=FunctionCall(packed, path, packed, (path,)),
         preparation=Preparation(argv, path, to_stdout=True, timeout=captime),
         guarded=((path, number, number, number, number),),
         verifier=argv,

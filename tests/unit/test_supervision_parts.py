@@ -11,14 +11,14 @@ from captime.errors import InvariantViolated, ScenarioError
 from captime.executors import LocalExecutor
 from captime.executors.local_slots import cores
 from captime.runs import RunRequest
-from captime.supervision import kernel, processes, run, tree
+from captime.supervision import kernel, process_tree, processes, run
 from captime.supervision.bootstrap import command
-from captime.supervision.child import Started
-from captime.supervision.groups import Group
+from captime.supervision.cgroups import Cgroup
 from captime.supervision.limits import Limits, too_late
 from captime.supervision.messages import Report
+from captime.supervision.process_tree import ProcessTree, strike, strike_group
 from captime.supervision.scratch import Folders, remove, used_bytes
-from captime.supervision.tree import Tree, strike, strike_group
+from captime.supervision.spawn import SpawnedProcess
 from supervised import Bench, Plain, launch
 
 
@@ -45,7 +45,7 @@ def test_supervisors_load_no_numpy() -> None:
     program = words[words.index("-c") + 1].replace(".main(sys.argv[3:])", "; print(*sorted(sys.modules))")
     done = subprocess.run([*words[:-3], program, *words[-2:]], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
-    assert "captime.supervision.launching" in loaded
+    assert "captime.supervision.launcher" in loaded
     assert [name for name in loaded if name.partition(".")[0] in {"numpy", "scipy", "rich", "pydantic"}] == []
 
 
@@ -76,7 +76,7 @@ def test_ps_and_proc_tell_the_same() -> None:
 
 def test_memory_limits_of_a_control_group_are_written_where_the_kernel_reads_them(tmp_path: Path) -> None:
     """Where the controllers are handed down; a plain folder stands for the kernel's."""
-    group = Group(tmp_path / "run")
+    group = Cgroup(tmp_path / "run")
     assert not group.limit(100, 5)
     for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cgroup.kill"):
         (group.folder / name).touch()
@@ -204,10 +204,10 @@ def test_who_was_killed_is_waited_for_even_if_it_cannot_be_found_any_more(monkey
         if next(strikes, process) is not None:
             strike(process)
 
-    monkeypatch.setattr(tree, "tagged", lambda _tag, **_: next(found, []))
-    monkeypatch.setattr(tree, "strike", struck_at_last)
+    monkeypatch.setattr(process_tree, "tagged", lambda _tag, **_: next(found, []))
+    monkeypatch.setattr(process_tree, "strike", struck_at_last)
     try:
-        made = Tree(Started(main.pid, 0, 0, 0), None, adopts=False, keep=frozenset, tag="leaving/1")
+        made = ProcessTree(SpawnedProcess(main.pid, 0, 0, 0), None, adopts=False, keep=frozenset, tag="leaving/1")
         assert made.destroy() == (1, True)
         assert daemon.wait(10) == -9
     finally:
@@ -233,7 +233,7 @@ def test_a_machine_that_slept_loses_the_run(monkeypatch: pytest.MonkeyPatch) -> 
 
 def _judged_after_sleep() -> Report:
     """The last step of a run, as if everything before had gone well."""
-    tree = Tree(Started(1, 0, 0, 0), None, adopts=True, keep=frozenset, tag="")
+    tree = ProcessTree(SpawnedProcess(1, 0, 0, 0), None, adopts=True, keep=frozenset, tag="")
     plain = launch("true")
     limits = Limits(plain, tree, "", memory_is_limited=False)
     finished = run.Run(plain, tree, None, limits, listener=None, duties=None, group=None)  # type: ignore[arg-type]  # unused

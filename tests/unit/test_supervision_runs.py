@@ -13,8 +13,8 @@ import pytest
 
 from captime.runs import Halt, RunOutcome, RunRequest, Status
 from captime.streams.contents import digest_of_file, fingerprint_of
-from captime.supervision.messages import Call, Fingerprint, Launch, Preparation
-from captime.supervision.tree import ISOLATIONS
+from captime.supervision.messages import Fingerprint, FunctionCall, Launch, Preparation
+from captime.supervision.process_tree import ISOLATIONS
 from supervised import PYTHON, TARGETS, Bench, Plain, bench, launch, target
 
 PATIENCE = 30.0
@@ -37,7 +37,7 @@ def best() -> Iterator[Bench]:
 
 def calling(function: object, *arguments: object) -> Launch:
     """A launch of a function that was made here."""
-    return launch(call=Call(cloudpickle.dumps(function), "", pickle.dumps((arguments, {})), ()), captime=5.0)
+    return launch(call=FunctionCall(cloudpickle.dumps(function), "", pickle.dumps((arguments, {})), ()), captime=5.0)
 
 
 def fingerprint(path: Path) -> Fingerprint:
@@ -226,8 +226,8 @@ def test_functions_can_be_named_and_their_arguments_are_data(best: Bench) -> Non
     arguments = pickle.dumps(((0.01,), {}))
     found, missing, large = best.run(
         [
-            launch(call=Call(b"", "burn:burn", arguments, (str(TARGETS),))),
-            launch(call=Call(b"", "no_such_module:f", arguments, ())),
+            launch(call=FunctionCall(b"", "burn:burn", arguments, (str(TARGETS),))),
+            launch(call=FunctionCall(b"", "no_such_module:f", arguments, ())),
             calling(lambda: b"x" * (2 << 20)),
         ]
     )

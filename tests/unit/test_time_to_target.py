@@ -21,9 +21,9 @@ from captime.programs.until import Goal
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 from captime.scenario import load_scenario, scenario_of
 from captime.skeptic.outcomes import Context, OutcomeRules
-from captime.supervision.messages import Launch, Report, Until
+from captime.supervision.messages import Launch, Report, StopValue
 from captime.supervision.output import UNTIL, Matcher
-from captime.supervision.tree import ISOLATIONS
+from captime.supervision.process_tree import ISOLATIONS
 from supervised import PYTHON, TARGETS, Bench, bench, launch, target
 
 PATTERN = {UNTIL: r"^o (\S+)"}
@@ -38,7 +38,7 @@ def level(request: pytest.FixtureRequest) -> Iterator[Bench]:
         yield opened
 
 
-def descending(*arguments: object, until: Until, **changes: Any) -> Launch:
+def descending(*arguments: object, until: StopValue, **changes: Any) -> Launch:
     """A program that prints falling values until it is stopped."""
     return target("descend", *arguments, patterns=PATTERN, until=until, **changes)
 
@@ -55,7 +55,7 @@ def told_seconds(report: Report) -> float:
 
 def test_a_run_ends_when_a_line_reaches_the_target(level: Bench) -> None:
     """The value that reached it is the match, and the time is not before the line was written."""
-    report = level.one(descending(60, 5, 0.02, until=Until(at_most=42)))
+    report = level.one(descending(60, 5, 0.02, until=StopValue(at_most=42)))
     assert report.ended == "target"
     assert report.matches[UNTIL] == b"40"
     assert report.runtime_ns >= told_seconds(report) * NS
@@ -64,14 +64,14 @@ def test_a_run_ends_when_a_line_reaches_the_target(level: Bench) -> None:
 
 def test_the_time_is_that_of_the_line_and_not_of_the_end(level: Bench) -> None:
     """What is done after the line is no part of the runtime: two targets of one run differ by the work between."""
-    near = level.one(descending(60, 10, 0.05, until=Until(at_most=50)))
-    far = level.one(descending(60, 10, 0.05, until=Until(at_most=10)))
+    near = level.one(descending(60, 10, 0.05, until=StopValue(at_most=50)))
+    far = level.one(descending(60, 10, 0.05, until=StopValue(at_most=10)))
     assert far.runtime_ns - near.runtime_ns >= 4 * 0.05 * NS * 0.9
 
 
 def test_cpu_time_of_children_counts(level: Bench) -> None:
     """A program whose work is done by processes of its own has used it when the line is written."""
-    report = level.one(descending(60, 10, 0.1, "in-children", until=Until(at_most=50)))
+    report = level.one(descending(60, 10, 0.1, "in-children", until=StopValue(at_most=50)))
     assert report.ended == "target"
     assert report.runtime_ns >= 2 * 0.1 * NS * 0.9
 
@@ -79,14 +79,14 @@ def test_cpu_time_of_children_counts(level: Bench) -> None:
 def test_values_that_rise_are_compared_from_below(level: Bench) -> None:
     """`at_least` is for maximisation."""
     script = "for i in 1 2 3 4 5 6 7 8 9; do echo o $i; done; sleep 60"
-    report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=Until(at_least=7)))
+    report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=StopValue(at_least=7)))
     assert (report.ended, report.matches[UNTIL]) == ("target", b"7")
 
 
 def test_the_first_line_that_reaches_the_target_counts(level: Bench) -> None:
     """Later values, better or worse, change nothing; nor does the exit code of a program that ended on its own."""
     script = "printf 'o 100\\no 90\\no 5\\no 95\\n'; exit 3"
-    report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=Until(at_most=50)))
+    report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=StopValue(at_most=50)))
     assert (report.ended, report.matches[UNTIL]) == ("target", b"5")
     assert judge(RunRequest(0, 0, 30.0), report, Rules(until=True)).verdict is Verdict.ANSWERED
 
@@ -94,7 +94,7 @@ def test_the_first_line_that_reaches_the_target_counts(level: Bench) -> None:
 def test_a_run_that_ends_before_the_target_has_not_answered(level: Bench) -> None:
     """It reports its last value, and is never going to reach it."""
     script = "printf 'o 100\\no 90'"
-    report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=Until(at_most=50)))
+    report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=StopValue(at_most=50)))
     assert (report.ended, report.matches[UNTIL]) == ("exit", b"90")
     outcome = judge(RunRequest(0, 0, 30.0), report, Rules(until=True))
     assert (outcome.verdict, outcome.status) == (Verdict.UNKNOWN, Status.FAILED)
@@ -103,14 +103,14 @@ def test_a_run_that_ends_before_the_target_has_not_answered(level: Bench) -> Non
 
 def test_a_run_that_crashes_before_the_target_is_a_crash(level: Bench) -> None:
     """As any other run."""
-    report = level.one(descending(60, 5, 0.01, "crash", until=Until(at_most=10)))
+    report = level.one(descending(60, 5, 0.01, "crash", until=StopValue(at_most=10)))
     assert report.ended == "exit"
     assert judge(RunRequest(0, 0, 30.0), report, Rules(until=True)).verdict is Verdict.CRASH
 
 
 def test_a_run_is_capped_before_its_target(level: Bench) -> None:
     """The captime is enforced as ever, and was reached without the value."""
-    report = level.one(descending(60, 1, 0.05, until=Until(at_most=5), captime=0.2))
+    report = level.one(descending(60, 1, 0.05, until=StopValue(at_most=5), captime=0.2))
     assert report.ended == "captime"
     outcome = judge(RunRequest(0, 0, 0.2), report, Rules(until=True))
     assert (outcome.verdict, outcome.runtime) == (Verdict.CAPPED, 0.2)
@@ -119,7 +119,7 @@ def test_a_run_is_capped_before_its_target(level: Bench) -> None:
 def test_the_wall_clock_can_be_the_clock(level: Bench) -> None:
     """A program that sleeps is timed by it."""
     script = "echo o 9; sleep 0.3; echo o 1; sleep 60"
-    wanted = launch("/bin/sh", "-c", script, patterns=PATTERN, until=Until(at_most=1), clock="wall")
+    wanted = launch("/bin/sh", "-c", script, patterns=PATTERN, until=StopValue(at_most=1), clock="wall")
     report = level.one(wanted)
     assert report.ended in ("target", "lost")
     if report.ended == "target":
@@ -135,7 +135,7 @@ def test_a_flood_of_lines_does_not_hide_the_one_that_counts(level: Bench) -> Non
         while True:
             pass
     """)
-    report = level.one(launch(*PYTHON, "-c", script, patterns=PATTERN, until=Until(at_most=200_000)))
+    report = level.one(launch(*PYTHON, "-c", script, patterns=PATTERN, until=StopValue(at_most=200_000)))
     assert (report.ended, report.matches[UNTIL]) == ("target", b"200000")
 
 
@@ -160,12 +160,12 @@ def test_a_flood_of_lines_does_not_hide_the_one_that_counts(level: Bench) -> Non
 )
 def test_what_reaches_a_value(value: bytes, reached: bool) -> None:
     """Finite numbers are compared; everything else is no value."""
-    assert Until(at_most=10.0).reached_by(value) is reached
+    assert StopValue(at_most=10.0).reached_by(value) is reached
 
 
 def test_a_line_has_the_time_at_which_its_end_came() -> None:
     """A line in two pieces was written when the second came."""
-    matcher = Matcher(PATTERN, Until(at_most=10))
+    matcher = Matcher(PATTERN, StopValue(at_most=10))
     matcher.add(b"o 20\no 1", 100)
     matcher.add(b"0\no 5\n", 200)
     assert matcher.waiting_since_ns == 100
@@ -175,7 +175,7 @@ def test_a_line_has_the_time_at_which_its_end_came() -> None:
 
 def test_launches_with_a_target_come_back_from_json() -> None:
     """As they are sent to slot supervisors and over clusters."""
-    wanted = descending(1, 1, 0.1, until=Until(at_least=3.5))
+    wanted = descending(1, 1, 0.1, until=StopValue(at_least=3.5))
     assert Launch.from_json(wanted.to_json()) == wanted
 
 
@@ -344,7 +344,7 @@ def test_the_local_search_of_the_examples_reaches_its_target(tmp_path: Path) -> 
 def test_the_solver_of_the_examples_is_read_as_it_prints() -> None:
     """The pattern of mip.toml finds the gap in lines of HiGHS's log, and in no other line."""
     pattern = tomllib.loads((EXAMPLE / "mip.toml").read_text(encoding="utf-8"))["target"]["until"]["pattern"]
-    matcher = Matcher({UNTIL: pattern}, Until(at_most=2))
+    matcher = Matcher({UNTIL: pattern}, StopValue(at_most=2))
     matcher.add(
         b"Src  Proc. InQueue |  Leaves   Expl. | BestBound       BestSol              Gap |   Cuts   InLp\n"
         b" J       0       0         0   0.00%   inf             28.381             Large        0      0\n"

@@ -25,8 +25,8 @@ from captime.programs.judge import Rules, judge
 from captime.programs.protocol import Program
 from captime.runs import UNBEGUN, Measurement, RunOutcome, RunRequest, Shortage, Status, Verdict
 from captime.supervision import fitness
+from captime.supervision.cgroups import Cgroup
 from captime.supervision.fitness import Fitness, lack_behind
-from captime.supervision.groups import Group
 from captime.supervision.messages import Report
 from supervised import bench, launch
 
@@ -125,7 +125,7 @@ def test_what_cannot_be_tried_is_missing(
 
 def test_processes_killed_within_their_limit_were_killed_from_outside(tmp_path: Path) -> None:
     """The kernel counts both in one file; only the group's own limit makes it the run's own verdict."""
-    group = Group(tmp_path / "group")
+    group = Cgroup(tmp_path / "group")
     events = tmp_path / "group" / "memory.events"
     events.write_text("low 0\nhigh 0\nmax 3\noom 1\noom_kill 1\noom_group_kill 0\n")
     assert group.ran_out_of_memory()

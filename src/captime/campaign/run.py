@@ -50,7 +50,7 @@ from captime.procedures.survey import Survey
 from captime.programs.answers import AnswerBook
 from captime.programs.protocol import Program
 from captime.spaces import Proposer
-from captime.supervision.sweep import own_tag, sweep, sweep_abandoned
+from captime.supervision.orphans import own_tag, sweep, sweep_abandoned
 from captime.tally import Tally
 
 Order = Literal["arrival", "fixed"]

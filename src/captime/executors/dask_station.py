@@ -25,10 +25,10 @@ from captime.executors.dask_files import Missing, Shelf
 from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, cores
 from captime.executors.reference import reference_launch
 from captime.runs import Halt
-from captime.supervision.handle import SlotHandle
+from captime.supervision.channel import Channel
 from captime.supervision.messages import Launch, Report
-from captime.supervision.sweep import sweep_tag
-from captime.supervision.wire import Channel
+from captime.supervision.orphans import sweep_tag
+from captime.supervision.slot_client import SlotClient
 
 # How often a run looks whether it is still wanted; word from the coordinator comes at once.
 _LOOK_SECONDS = 0.5
@@ -48,7 +48,7 @@ class _Desk:
     """One slot: its supervisor, and how it is woken up."""
 
     index: int
-    handle: SlotHandle
+    handle: SlotClient
     heard: socket.socket
     bell: socket.socket
 

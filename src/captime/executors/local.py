@@ -24,9 +24,9 @@ from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest
 from captime.supervision.fitness import MemoryKiller
-from captime.supervision.handle import LOOK_SECONDS, SlotHandle
 from captime.supervision.messages import Report
-from captime.supervision.sweep import sweep_tag
+from captime.supervision.orphans import sweep_tag
+from captime.supervision.slot_client import LOOK_SECONDS, SlotClient
 
 __all__ = ["LocalExecutor", "Overhead"]
 
@@ -91,7 +91,7 @@ class LocalExecutor:
         self.limits_memory = self._place.limits_memory
         self.overhead = self._place.overhead
         self._selector = selectors.DefaultSelector()
-        self._handles: list[SlotHandle] = []
+        self._handles: list[SlotClient] = []
         for handle in self._place.handles:
             self._handles.append(handle)
             self._selector.register(handle.channel, selectors.EVENT_READ, handle)
@@ -181,12 +181,12 @@ class LocalExecutor:
         if not self._waiting:
             self._share()
 
-    def _give(self, handle: SlotHandle, number: int) -> None:
+    def _give(self, handle: SlotClient, number: int) -> None:
         request = self._requests[number]
         handle.give(self._program.launch(request, number, self._tag_of(request)))
         self._speak(handle)
 
-    def _measure(self, handle: SlotHandle) -> None:
+    def _measure(self, handle: SlotClient) -> None:
         """Have a slot do the piece of work that tells whether its core is as fast as it was."""
         for _ in range(TIMES):
             number = next(self._numbers)
@@ -207,7 +207,7 @@ class LocalExecutor:
                 busiest.channel.send("withdraw", str(to_come[-1]))
                 self._speak(busiest)
 
-    def _still_to_come(self, handle: SlotHandle) -> list[int]:
+    def _still_to_come(self, handle: SlotClient) -> list[int]:
         """Return the requests behind the run under way; a piece of work that measures the slot stays with it."""
         return [number for number in handle.held[1:] if number in self._requests]
 
@@ -222,14 +222,14 @@ class LocalExecutor:
                 self._waiting.remove(number)
                 self._wait_for_slot(number)
 
-    def _speak(self, handle: SlotHandle) -> None:
+    def _speak(self, handle: SlotClient) -> None:
         """Come back to a slot that could not take everything at once."""
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if handle.channel.waiting else 0)
         self._selector.modify(handle.channel, wanted, handle)
 
     # ------------------------------------------------------------------ hearing
 
-    def _hear(self, handle: SlotHandle) -> None:
+    def _hear(self, handle: SlotClient) -> None:
         handle.channel.flush()
         self._speak(handle)
         self._take_in(handle)
@@ -237,7 +237,7 @@ class LocalExecutor:
             self._bury(handle)
         self._hand_out()
 
-    def _take_in(self, handle: SlotHandle) -> None:
+    def _take_in(self, handle: SlotClient) -> None:
         """Act on everything that a supervisor has said."""
         for word, text in handle.hear():
             match word:
@@ -255,7 +255,7 @@ class LocalExecutor:
                 case "report":
                     self._reported(handle, Report.from_json(text))
 
-    def _is_seen(self, handle: SlotHandle, number: int, seconds: float | None = None) -> None:
+    def _is_seen(self, handle: SlotClient, number: int, seconds: float | None = None) -> None:
         """A run is under way, and unfinished after so long; pieces of work that measure the machine are no runs."""
         if number not in self._requests:
             return
@@ -263,7 +263,7 @@ class LocalExecutor:
             self._seen[number] = seconds
         self._board.running(_seat(handle), self._requests[number], seconds or 0.0)
 
-    def _reported(self, handle: SlotHandle, report: Report) -> None:
+    def _reported(self, handle: SlotClient, report: Report) -> None:
         if report.number in handle.begun:
             self._board.idle(_seat(handle))
         handle.take_back(report.number)
@@ -298,7 +298,7 @@ class LocalExecutor:
                 self._bury(handle, why)
                 self._hand_out()
 
-    def _bury(self, handle: SlotHandle, why: str = "") -> None:
+    def _bury(self, handle: SlotClient, why: str = "") -> None:
         """A supervisor is dead: nothing of its run may survive it, the run is lost, and the slot is opened again.
 
         Args:
@@ -330,7 +330,7 @@ class LocalExecutor:
         # Last, because it may fail: what was lost is settled by then, and a campaign that stops here can write it down.
         self._replace(handle, how)
 
-    def _replace(self, handle: SlotHandle, how: str) -> None:
+    def _replace(self, handle: SlotClient, how: str) -> None:
         """Open the slot of a dead supervisor again.
 
         Args:
@@ -366,5 +366,5 @@ def _seconds(report: Report) -> float:
     return report.runtime_ns / _SECOND if report.ended == "exit" and report.exit_code == 0 else math.inf
 
 
-def _seat(handle: SlotHandle) -> Seat:
+def _seat(handle: SlotClient) -> Seat:
     return Seat(handle.index, _HOST)

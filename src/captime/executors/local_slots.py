@@ -18,14 +18,14 @@ from pathlib import Path
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.descriptors import make_room_for
 from captime.supervision import scratch as directories
-from captime.supervision.groups import GROUP_NOTE, hand_down_controllers, hands_down_memory, own_group, remove_groups
-from captime.supervision.handle import SlotHandle
+from captime.supervision.cgroups import GROUP_NOTE, hand_down_controllers, hands_down_memory, own_group, remove_groups
+from captime.supervision.isolation_probe import escape_attempt, escaped
 from captime.supervision.kernel import LINUX
-from captime.supervision.launching import Place
+from captime.supervision.launcher import SlotPlace
 from captime.supervision.messages import Launch, Report, plain_launch
-from captime.supervision.probe import escape_attempt, escaped
-from captime.supervision.sweep import FOLDER_PREFIX, GROUP_PREFIX
-from captime.supervision.tree import ISOLATIONS, Isolation
+from captime.supervision.orphans import FOLDER_PREFIX, GROUP_PREFIX
+from captime.supervision.process_tree import ISOLATIONS, Isolation
+from captime.supervision.slot_client import SlotClient
 
 HELD_TOO_OFTEN = 2
 """A supervisor may be stopped by accident during a run, once. A program that stops it does so again."""
@@ -98,7 +98,7 @@ class LocalSlots:
                 "room to write there. Make room, or name another folder with TMPDIR"
             ) from None
         self._group: Path | None = None
-        self.handles: list[SlotHandle] = []
+        self.handles: list[SlotClient] = []
         try:
             self.isolation, first = self._first_that_holds(isolation)
             self.limits_memory = self._group is not None and hands_down_memory(self._group)
@@ -111,10 +111,10 @@ class LocalSlots:
             self.close(self.handles)
             raise
 
-    def open(self, index: int) -> SlotHandle:
+    def open(self, index: int) -> SlotClient:
         """Start a supervisor."""
         name = f"slot-{index}-{next(self._numbers)}"
-        place = Place(
+        place = SlotPlace(
             isolation=self.isolation,
             scratch=f"{self._folder}/{name}",
             group=None if self._group is None else self._group / name,
@@ -122,7 +122,7 @@ class LocalSlots:
         )
         try:
             self._still_there()
-            return SlotHandle(index, place, self._tag)
+            return SlotClient(index, place, self._tag)
         except OSError as trouble:
             raise MachineUnfit(
                 f"no supervisor can be started in {place.scratch}: {trouble}; expected room, memory and processes for "
@@ -139,7 +139,7 @@ class LocalSlots:
             hand_down_controllers(self._group)
             self._note_group(self._group)
 
-    def close(self, handles: list[SlotHandle]) -> None:
+    def close(self, handles: list[SlotClient]) -> None:
         """Close these slots, all at once, and take their directories and groups away."""
         for handle in handles:
             handle.channel.close()
@@ -150,7 +150,7 @@ class LocalSlots:
 
     # ------------------------------------------------------------------ finding out
 
-    def _first_that_holds(self, wanted: str | None) -> tuple[Isolation, SlotHandle]:
+    def _first_that_holds(self, wanted: str | None) -> tuple[Isolation, SlotClient]:
         levels = [level for level in ISOLATIONS if wanted in (None, level)]
         if not levels:
             raise ScenarioError(
@@ -204,7 +204,7 @@ class LocalSlots:
             remove_groups(self._group)
             self._group = None
 
-    def _calibrated(self, handle: SlotHandle) -> Overhead:
+    def _calibrated(self, handle: SlotClient) -> Overhead:
         """Run a program that does nothing a few times."""
         nothing = shutil.which("true")
         argv = (sys.executable, "-I", "-S", "-c", "") if nothing is None else (nothing,)
@@ -218,7 +218,7 @@ class LocalSlots:
             measured.append(report.runtime_ns / 1e9)
         return Overhead(statistics.median(added), statistics.median(measured), max(added))
 
-    def _answer(self, handle: SlotHandle, launch: Launch) -> Report:
+    def _answer(self, handle: SlotClient, launch: Launch) -> Report:
         handle.give(launch)
         report = Report.from_json(self._hear(handle, "report"))
         handle.take_back(launch.number)
@@ -229,7 +229,7 @@ class LocalSlots:
             )
         return report
 
-    def _hear(self, handle: SlotHandle, awaited: str) -> str:
+    def _hear(self, handle: SlotClient, awaited: str) -> str:
         """Wait for a slot to say something in particular."""
         deadline = time.monotonic() + _PATIENCE
         while not handle.channel.closed:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from captime.supervision.messages import Call, Clock, Fingerprint, Launch, Preparation, Until
+from captime.supervision.messages import Clock, Fingerprint, FunctionCall, Launch, Preparation, StopValue
 
 INHERITED = (
     "PATH",
@@ -59,7 +59,7 @@ class Conditions:
         tag: str,
         captime: float,
         *,
-        what: tuple[str, ...] | Call,
+        what: tuple[str, ...] | FunctionCall,
         preparation: Preparation | None,
         guarded: tuple[Fingerprint, ...],
         stdin: str | None = None,
@@ -68,13 +68,13 @@ class Conditions:
         verifier: tuple[str, ...] | None = None,
         verifier_timeout: float = 60.0,
         exit_codes: tuple[int, ...] | None = None,
-        until: Until | None = None,
+        until: StopValue | None = None,
     ) -> Launch:
         """A run of a command or a call under these conditions; the fields are those of `Launch`."""
         return Launch(
             number=number,
-            argv=() if isinstance(what, Call) else what,
-            call=what if isinstance(what, Call) else None,
+            argv=() if isinstance(what, FunctionCall) else what,
+            call=what if isinstance(what, FunctionCall) else None,
             environment=self.environment,
             directory=self.directory,
             captime=captime,

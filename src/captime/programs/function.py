@@ -26,7 +26,7 @@ from captime.programs.signatures import Arguments
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.contents import digest_of_file, fingerprint_of
 from captime.streams.protocol import Instance, InstanceStream
-from captime.supervision.messages import NOT_RETURNED, Call, Fingerprint, Launch, Report
+from captime.supervision.messages import NOT_RETURNED, Fingerprint, FunctionCall, Launch, Report
 
 _WIDTH = 200
 
@@ -92,7 +92,7 @@ class FunctionProgram:
             number,
             tag,
             request.captime,
-            what=Call(self._pickled, self._reference, arguments, self._search_path),
+            what=FunctionCall(self._pickled, self._reference, arguments, self._search_path),
             preparation=element.instance.preparation,
             guarded=(*self._fingerprints, *self._guards.of(element.instance)),
         )

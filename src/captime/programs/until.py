@@ -9,7 +9,7 @@ from typing import Literal
 
 from captime.errors import ScenarioError
 from captime.programs.answers import meaning
-from captime.supervision.messages import Until
+from captime.supervision.messages import StopValue
 
 Direction = Literal["at_most", "at_least"]
 
@@ -57,7 +57,7 @@ class Goal:
         away = (self.gap or 0.0) * abs(known)
         return known + away if self.direction == "at_most" else known - away
 
-    def until(self, best: bytes | None, instance: str) -> Until:
+    def until(self, best: bytes | None, instance: str) -> StopValue:
         """Return what a slot supervisor compares values with."""
         bound = self.bound(best, instance)
-        return Until(at_most=bound) if self.direction == "at_most" else Until(at_least=bound)
+        return StopValue(at_most=bound) if self.direction == "at_most" else StopValue(at_least=bound)

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
 from captime.supervision.bootstrap import command
-from captime.supervision.child import Descriptors, NotStarted, Started, Surroundings
-from captime.supervision.messages import Call
+from captime.supervision.fork_server import LENGTH, RESULT_BYTES
+from captime.supervision.messages import FunctionCall
 from captime.supervision.processes import TAG
-from captime.supervision.zygote import LENGTH, RESULT_BYTES
+from captime.supervision.spawn import Descriptors, NotStarted, ProcessSetup, SpawnedProcess
 
 __all__ = ["RESULT_BYTES", "Functions"]
 
@@ -26,12 +26,12 @@ _THEIRS = 3
 _Key = tuple[bytes, str, tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
-class _Zygote:
+class _ForkServer:
     """A process that has imported one function."""
 
-    def __init__(self, call: Call, environment: Mapping[str, str]) -> None:
+    def __init__(self, call: FunctionCall, environment: Mapping[str, str]) -> None:
         self._connection, theirs = socket.socketpair()
-        words = command("captime.supervision.zygote", str(_THEIRS), installed_packages=True)
+        words = command("captime.supervision.fork_server", str(_THEIRS), installed_packages=True)
         nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         # Not by `subprocess`: it would wait for children on its own account, and one of these may become a run.
         with theirs:
@@ -75,20 +75,20 @@ class Functions:
 
     def __init__(self, *, adopts: bool) -> None:
         self._adopts = adopts
-        self._zygotes: dict[_Key, _Zygote] = {}
+        self._servers: dict[_Key, _ForkServer] = {}
 
     def pids(self) -> frozenset[int]:
         """Processes of ours that are no part of any run."""
-        return frozenset(each.pid for each in self._zygotes.values())
+        return frozenset(each.pid for each in self._servers.values())
 
     def start(
         self,
-        call: Call,
+        call: FunctionCall,
         environment: Mapping[str, str],
-        surroundings: Surroundings,
+        surroundings: ProcessSetup,
         descriptors: Descriptors,
         result: int,
-    ) -> Started:
+    ) -> SpawnedProcess:
         """Begin a call; returns once it is about to be made.
 
         Raises:
@@ -102,46 +102,46 @@ class Functions:
         try:
             try:
                 word = "call" if self._adopts else "become"
-                self._zygote(key, call, environment).send(word, message, [*streams, said, *entrance])
+                self._server(key, call, environment).send(word, message, [*streams, said, *entrance])
             except OSError:
                 # It was killed since the last call; nothing of this one has happened yet.
                 self._drop(key)
-                self._zygote(key, call, environment).send(word, message, [*streams, said, *entrance])
+                self._server(key, call, environment).send(word, message, [*streams, said, *entrance])
             finally:
                 os.close(said)
             started = self._as_told(heard, key)
         finally:
             os.close(heard)
         if not self._adopts:
-            self._zygotes.pop(key).let_go()
+            self._servers.pop(key).let_go()
         return started
 
     def close(self) -> None:
         """Let them go."""
-        for key in list(self._zygotes):
+        for key in list(self._servers):
             self._drop(key)
 
     @staticmethod
-    def _key(call: Call, environment: Mapping[str, str]) -> _Key:
+    def _key(call: FunctionCall, environment: Mapping[str, str]) -> _Key:
         own = {name: value for name, value in environment.items() if name not in {TAG, "TMPDIR"}}
         return call.function, call.reference, call.search_path, tuple(sorted(own.items()))
 
-    def _zygote(self, key: _Key, call: Call, environment: Mapping[str, str]) -> _Zygote:
-        zygote = self._zygotes.pop(key, None)
-        if zygote is None:
-            while len(self._zygotes) >= _KEPT:
-                self._drop(next(iter(self._zygotes)))
+    def _server(self, key: _Key, call: FunctionCall, environment: Mapping[str, str]) -> _ForkServer:
+        server = self._servers.pop(key, None)
+        if server is None:
+            while len(self._servers) >= _KEPT:
+                self._drop(next(iter(self._servers)))
             ledger = environment[TAG].partition("/")[0]
             # What is forked from it shows the environment that it was started with: the run's, or one for all runs.
             tag = f"{ledger}/functions.{os.getpid()}" if self._adopts else environment[TAG]
-            zygote = _Zygote(call, {**environment, TAG: tag})
-        self._zygotes[key] = zygote
-        return zygote
+            server = _ForkServer(call, {**environment, TAG: tag})
+        self._servers[key] = server
+        return server
 
     def _drop(self, key: _Key) -> None:
-        self._zygotes.pop(key).close()
+        self._servers.pop(key).close()
 
-    def _as_told(self, heard: int, key: _Key) -> Started:
+    def _as_told(self, heard: int, key: _Key) -> SpawnedProcess:
         """Wait for the process that makes the call to say that it begins."""
         told = b""
         while not told.endswith(b"\n"):
@@ -156,4 +156,4 @@ class Functions:
             self._drop(key)
             reason = words.decode("utf-8", "replace") or f"its process ended, or was silent for {_PATIENCE:g} s"
             raise NotStarted(f"the function could not be called: {reason}")
-        return Started(*map(int, fields))
+        return SpawnedProcess(*map(int, fields))

@@ -15,13 +15,13 @@ from contextlib import suppress
 from typing import NoReturn
 
 from captime.supervision.kernel import become_subreaper, die_with_parent
+from captime.supervision.process_tree import strike
 from captime.supervision.processes import children_of, descendants, look_at
-from captime.supervision.tree import strike
 
 SIGNALLED = 128
 """A guardian's exit code is that of its supervisor, or this and the number of the signal that killed it."""
 
-# How long something that was killed may take to die; see `captime.supervision.tree`.
+# How long something that was killed may take to die; see `captime.supervision.process_tree`.
 _KILL_PATIENCE = 60.0
 # After the coordinator's end a supervisor has this long to kill what it has started and to remove its folders.
 _LEAVING_PATIENCE = 600.0
@@ -43,7 +43,7 @@ def guarded(connection: socket.socket, leave_nothing: Callable[[], None], *, ado
     supervisor = os.fork()
     if supervisor != 0:
         connection.close()
-        _Guardian(supervisor, leave_nothing).stay()
+        _Guardian(supervisor, leave_nothing).run_until_end()
     # Its own session: a terminal's signals are for the coordinator, and what carries a run's tag but is no run, such as
     # a fork server, is told by the session.
     os.setsid()
@@ -93,7 +93,7 @@ class _Guardian:
     def _pass_on(self, number: int, _frame: object) -> None:
         os.kill(self._supervisor, number)
 
-    def stay(self) -> NoReturn:
+    def run_until_end(self) -> NoReturn:
         """Wait until the supervisor has ended, kill what it has left, and end."""
         status, looks, stopped = self._ended(), 0, 0
         while status is None:

@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterator
 
 from captime.supervision.messages import Ended, Launch
+from captime.supervision.process_tree import ProcessTree
 from captime.supervision.processes import Process, proportional_bytes, resident_bytes
 from captime.supervision.scratch import used_bytes
-from captime.supervision.tree import Tree
 
 _SECOND = 1_000_000_000
 # How often the tree is looked at while it runs: more often where memory has to be watched by looking.
@@ -38,7 +38,7 @@ class Limits:
         problem: Why it was stopped, where `Ended` has no word for it.
     """
 
-    def __init__(self, launch: Launch, tree: Tree, folder: str, *, memory_is_limited: bool) -> None:
+    def __init__(self, launch: Launch, tree: ProcessTree, folder: str, *, memory_is_limited: bool) -> None:
         self.seen_ns = 0
         self.peak_memory = 0
         self.problem = ""

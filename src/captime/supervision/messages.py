@@ -42,7 +42,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, slots=True)
-class Until:
+class StopValue:
     """The value at which a run has done what was asked of it; one of the two bounds is given.
 
     Attributes:
@@ -56,7 +56,7 @@ class Until:
     def reached_by(self, value: bytes) -> bool:
         """Return whether a value that was printed reaches the target; what is no finite number does not.
 
-        >>> Until(at_most=105).reached_by(b"104.5"), Until(at_most=105).reached_by(b"inf")
+        >>> StopValue(at_most=105).reached_by(b"104.5"), StopValue(at_most=105).reached_by(b"inf")
         (True, False)
         """
         try:
@@ -69,7 +69,7 @@ class Until:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A Python function as target.
 
     Attributes:
@@ -126,7 +126,7 @@ class Launch:
 
     number: int
     argv: tuple[str, ...]
-    call: Call | None
+    call: FunctionCall | None
     environment: Mapping[str, str]
     directory: str | None
     captime: float
@@ -145,7 +145,7 @@ class Launch:
     verifier: tuple[str, ...] | None = None
     verifier_timeout: float = 60.0
     exit_codes: tuple[int, ...] | None = None
-    until: Until | None = None
+    until: StopValue | None = None
 
     def to_json(self) -> str:
         """One line of ASCII text."""
@@ -167,7 +167,7 @@ class Launch:
                 "guarded": tuple(tuple(entry) for entry in values["guarded"]),
                 "verifier": None if values["verifier"] is None else tuple(values["verifier"]),
                 "exit_codes": None if values["exit_codes"] is None else tuple(values["exit_codes"]),
-                "until": None if values["until"] is None else Until(**values["until"]),
+                "until": None if values["until"] is None else StopValue(**values["until"]),
             }
         )
 
@@ -289,7 +289,7 @@ def _plain(value: Any) -> Any:
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Halt | Shortage):
         return value.value
-    if isinstance(value, Launch | Report | Call | Preparation | Until):
+    if isinstance(value, Launch | Report | FunctionCall | Preparation | StopValue):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {name: _plain(held) for name, held in value.items()}
@@ -298,8 +298,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _call(values: Mapping[str, Any]) -> Call:
-    return Call(
+def _call(values: Mapping[str, Any]) -> FunctionCall:
+    return FunctionCall(
         function=base64.b64decode(values["function"]),
         reference=values["reference"],
         arguments=base64.b64decode(values["arguments"]),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from captime.supervision.messages import Until
+from captime.supervision.messages import StopValue
 
 UNTIL = "until"
 """The name of the pattern whose values are compared with the target of a run."""
@@ -29,7 +29,7 @@ _SEARCH_CPU_SECONDS = 2.0
 _MINDS_ITS_SURROUNDINGS = re.compile(rb"\\[AZ]|\(\?[!=<>(-]|[*+?}]\+")
 
 
-class _TakesForEver(Exception):  # noqa: N818 (what is so; never leaves this file)
+class _MatchTimeout(Exception):  # noqa: N818 (what is so; never leaves this file)
     """A search has used up its CPU time."""
 
 
@@ -104,7 +104,7 @@ class Matcher:
         reached_ns: The reading with which the line came that reached the target; None if none has.
     """
 
-    def __init__(self, patterns: Mapping[str, str], until: Until | None = None) -> None:
+    def __init__(self, patterns: Mapping[str, str], until: StopValue | None = None) -> None:
         self.found: dict[str, bytes] = {}
         self.problem = ""
         self.reached_ns: int | None = None
@@ -156,7 +156,7 @@ class Matcher:
                 while self._waiting and time.monotonic() < deadline:
                     signal.setitimer(signal.ITIMER_VIRTUAL, _SEARCH_CPU_SECONDS)
                     self._look_at_some(*self._waiting[0])
-        except _TakesForEver:
+        except _MatchTimeout:
             self.problem = (
                 f"the pattern for {self._searched!r} took more than {_SEARCH_CPU_SECONDS:g} s on a few lines; "
                 "expected: no repetition within a repetition, such as (a+)+"
@@ -207,10 +207,10 @@ class Matcher:
 
 @contextmanager
 def _alarm() -> Iterator[None]:
-    """Raise `_TakesForEver` inside when the timer for CPU time runs out; searches heed signals while they search."""
+    """Raise `_MatchTimeout` inside when the timer for CPU time runs out; searches heed signals while they search."""
 
     def ring(_number: int, _frame: FrameType | None) -> None:
-        raise _TakesForEver
+        raise _MatchTimeout
 
     before = signal.signal(signal.SIGVTALRM, ring)
     try:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from captime.runs import Halt, Shortage
-from captime.supervision.groups import Group
+from captime.supervision.cgroups import Cgroup
+from captime.supervision.io_loop import IoLoop, Pipe
 from captime.supervision.kernel import suspended_ns
 from captime.supervision.limits import Limits, too_late
 from captime.supervision.messages import Ended, Fingerprint, Launch, Report
 from captime.supervision.output import Matcher
-from captime.supervision.streams import Listener, Pipe
-from captime.supervision.tree import Tree
+from captime.supervision.process_tree import ProcessTree
 
 _SECOND = 1_000_000_000
 # Output may still be on its way from a helper process when the main process has ended.
@@ -34,7 +34,7 @@ _OVERSLEPT_NS = 250_000_000
 _KILLED = "the kernel killed a process of the run for lack of memory, and the run was within its own limit"
 
 
-class Duties(Protocol):
+class CoordinatorLink(Protocol):
     """What else a supervisor does during a run."""
 
     def attend(self, ready: set[int]) -> bool:
@@ -109,13 +109,13 @@ class Run:
     def __init__(
         self,
         launch: Launch,
-        tree: Tree,
+        tree: ProcessTree,
         pipes: Pipes,
         limits: Limits,
         *,
-        listener: Listener,
-        duties: Duties,
-        group: Group | None,
+        listener: IoLoop,
+        duties: CoordinatorLink,
+        group: Cgroup | None,
     ) -> None:
         self._launch = launch
         self._tree = tree
@@ -144,7 +144,7 @@ class Run:
             self._drain()
         killed, all_gone = self._tree.destroy()
         status = self._tree.finish()
-        self._last_words(runtime)
+        self._final_output(runtime)
         if exited and self._reached_ns is not None:
             # The line was written before the end, and read after it: how the program ended does not matter any more.
             runtime = min(runtime, self._reached_ns)
@@ -153,7 +153,7 @@ class Run:
         return self._judged(self._report(ended, status, wall, runtime, leftovers), all_gone=all_gone)
 
     def _wait(self) -> Ended:
-        """Until the main process ends by itself, a limit is reached or somebody stops it: which of these."""
+        """StopValue the main process ends by itself, a limit is reached or somebody stops it: which of these."""
         tell_at = time.monotonic_ns() + _TELL_NS
         while True:
             planned = self._limits.next_look_ns
@@ -213,7 +213,7 @@ class Run:
             for pipe in self._pipes.each():
                 pipe.heard(ready)
 
-    def _last_words(self, runtime: int) -> None:
+    def _final_output(self, runtime: int) -> None:
         """What is still in the pipes; nobody is left to write more."""
         self._pipes.stdout.clock = lambda: runtime
         for pipe in self._pipes.each():

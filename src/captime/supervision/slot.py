@@ -15,14 +15,14 @@ from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
-from captime.supervision.groups import GROUP_NOTE, kill_groups
+from captime.supervision.cgroups import GROUP_NOTE, kill_groups
+from captime.supervision.channel import Channel
 from captime.supervision.guardian import guarded
+from captime.supervision.io_loop import IoLoop
 from captime.supervision.kernel import become_subreaper, die_with_parent
-from captime.supervision.launching import Launcher, Place
+from captime.supervision.launcher import Launcher, SlotPlace
 from captime.supervision.messages import Launch, Report
 from captime.supervision.scratch import remove
-from captime.supervision.streams import Listener
-from captime.supervision.wire import Channel
 
 _FOREVER = 3600.0
 
@@ -35,9 +35,9 @@ class Slot:
         place: Where the runs happen.
     """
 
-    def __init__(self, channel: Channel, place: Place) -> None:
+    def __init__(self, channel: Channel, place: SlotPlace) -> None:
         self._channel = channel
-        self._listener = Listener(channel)
+        self._listener = IoLoop(channel)
         self._launcher = Launcher(place, self._listener, self)
         self._waiting: deque[Launch] = deque()
         self._current: int | None = None
@@ -48,7 +48,7 @@ class Slot:
         return self._channel.closed or self._listener.asked_to_go
 
     def serve(self) -> None:
-        """Until the coordinator is gone, or asks us to go; nothing of ours is left then."""
+        """StopValue the coordinator is gone, or asks us to go; nothing of ours is left then."""
         self._channel.send("ready", str(os.getpid()))
         try:
             while not self._leaving:
@@ -131,22 +131,22 @@ def main(arguments: list[str]) -> None:
     place = json.loads(description)
     group = place.pop("group")
     adopts = place["isolation"] != "posix"
-    guarded(connection, lambda: _leave_nothing(place["scratch"], group), adopts=adopts)
+    guarded(connection, lambda: _remove_leftovers(place["scratch"], group), adopts=adopts)
     if adopts:
         become_subreaper()
     if place["core"] is not None:
         # A process begins where its parent is; and whatever we do ourselves disturbs nobody else's run.
         os.sched_setaffinity(0, {place["core"]})
-    slot = Slot(Channel(connection), Place(**place, group=None if group is None else Path(group)))
+    slot = Slot(Channel(connection), SlotPlace(**place, group=None if group is None else Path(group)))
     # Whatever exists now lives as long as we do: the collector need not look at it, nor copy its pages after a fork.
     gc.freeze()
     try:
         slot.serve()
     finally:
-        _leave_nothing(place["scratch"], group)
+        _remove_leftovers(place["scratch"], group)
 
 
-def _leave_nothing(folder: str, group: str | None) -> None:
+def _remove_leftovers(folder: str, group: str | None) -> None:
     """The coordinator does the same, unless it is dead; the last supervisor takes away what they all stood in."""
     remove(folder)
     Path(f"{folder}.log").unlink(missing_ok=True)

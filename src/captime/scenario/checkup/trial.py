@@ -7,8 +7,8 @@ from typing import Self
 from captime.executors.local import LocalExecutor
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
+from captime.supervision.orphans import own_tag, sweep, sweep_abandoned
 from captime.supervision.processes import tagged
-from captime.supervision.sweep import own_tag, sweep, sweep_abandoned
 
 
 class Trial:

@@ -28,7 +28,7 @@ def prepare(launch: Launch, run: Runner) -> Report | None:
     # Several machines may share the folder, and have the same process numbers.
     part = Path(f"{preparation.output}.part-{os.uname().nodename}-{os.getpid()}")
     words = tuple(word.replace("{part}", str(part)) for word in preparation.argv)
-    errand = replace(_errand(launch, words, preparation.timeout), disk_limit=None)
+    hook = replace(_hook_launch(launch, words, preparation.timeout), disk_limit=None)
     try:
         # Not before an instance is made: a scenario that is only looked at, or refused, leaves no folder behind.
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -40,9 +40,9 @@ def prepare(launch: Launch, run: Runner) -> Report | None:
     try:
         if preparation.to_stdout:
             with part.open("wb") as file:
-                report = run(errand, file.fileno())
+                report = run(hook, file.fileno())
         else:
-            report = run(errand, None)
+            report = run(hook, None)
         if report.ended in ("cancelled", "lost"):
             # Nobody's fault but ours: the run has not begun, and is tried again.
             return replace(report, runtime_ns=0)
@@ -59,16 +59,16 @@ def prepare(launch: Launch, run: Runner) -> Report | None:
 
 def verify(launch: Launch, report: Report, words: tuple[str, ...], printed: str, run: Runner) -> Report:
     """The report with the verifier's verdict: exit code 0 says right, 1 says wrong, and anything else says nothing."""
-    said = run(replace(_errand(launch, words, launch.verifier_timeout), stdin=printed), None)
+    said = run(replace(_hook_launch(launch, words, launch.verifier_timeout), stdin=printed), None)
     if said.ended == "exit" and said.exit_code in {0, 1}:
         return replace(report, verified=said.exit_code == 0)
-    problem = f"the verifier {words[0]!r} {_how(said, launch.verifier_timeout)}"
+    problem = f"the verifier {words[0]!r} {_ending_text(said, launch.verifier_timeout)}"
     if said.ended == "cancelled":
         return replace(report, ended="lost", problem=problem)
     return replace(report, problem=problem)
 
 
-def _errand(launch: Launch, words: tuple[str, ...], timeout: float) -> Launch:
+def _hook_launch(launch: Launch, words: tuple[str, ...], timeout: float) -> Launch:
     """In the surroundings of a launch, something else."""
     return replace(
         launch,
@@ -88,7 +88,7 @@ def _errand(launch: Launch, words: tuple[str, ...], timeout: float) -> Launch:
     )
 
 
-def _how(report: Report, timeout: float) -> str:
+def _ending_text(report: Report, timeout: float) -> str:
     """How it ended, in words."""
     if report.ended == "wall":
         return f"took more than {timeout:g} s"
@@ -101,7 +101,7 @@ def _how(report: Report, timeout: float) -> str:
 
 
 def _why_not_made(preparation: Preparation, report: Report) -> str:
-    how = _how(report, preparation.timeout)
+    how = _ending_text(report, preparation.timeout)
     if report.ended == "exit" and report.exit_code == 0:
         how = "ended well, but without having written the file"
     return f"the generator {preparation.argv[0]!r} of {preparation.output!r} {how}"

@@ -17,7 +17,7 @@ Counters = dict[str, int]
 """How often each kind of trouble has happened so far, by the flag that a run gets for it."""
 
 
-class Strain:
+class MachineHealth:
     """The kernel's counters of trouble; those that this machine does not have are left out.
 
     Args:

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 from captime.supervision import scratch
-from captime.supervision.groups import GROUP_NOTE, kill_groups, own_group
+from captime.supervision.cgroups import GROUP_NOTE, kill_groups, own_group
 from captime.supervision.guardian import kill_below
 from captime.supervision.kernel import read_file
+from captime.supervision.process_tree import strike
 from captime.supervision.processes import SLOT, TAG, all_pids, descendants, look_at, tagged
-from captime.supervision.tree import strike
 
 FOLDER_PREFIX = GROUP_PREFIX = "captime-"
 _PATIENCE = 10.0

@@ -28,7 +28,7 @@ class NotStarted(Exception):  # noqa: N818 (what is so, not what went wrong; nev
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ProcessSetup:
     """What a process gets before it becomes a target.
 
     Attributes:
@@ -60,7 +60,7 @@ class Descriptors:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class SpawnedProcess:
     """A running target.
 
     Attributes:
@@ -78,7 +78,7 @@ class Started:
     counted_ns: int = 0
 
 
-def become_target(surroundings: Surroundings, descriptors: Descriptors) -> None:
+def become_target(surroundings: ProcessSetup, descriptors: Descriptors) -> None:
     """Leave everything of the supervisor behind; called in the new process.
 
     The control group, unless it was born there, is entered last, so that it counts the target's CPU time, none of ours.
@@ -123,8 +123,8 @@ def clocks_now() -> bytes:
 
 
 def start(
-    argv: tuple[str, ...], environment: Mapping[str, str], surroundings: Surroundings, descriptors: Descriptors
-) -> Started:
+    argv: tuple[str, ...], environment: Mapping[str, str], surroundings: ProcessSetup, descriptors: Descriptors
+) -> SpawnedProcess:
     """Start a program; returns once it really runs.
 
     Raises:
@@ -154,7 +154,7 @@ def start(
     return started if born_inside is None else replace(started, counted_ns=started.cpu_ns)
 
 
-def _as_told(pid: int, heard: int, name: str) -> Started:
+def _as_told(pid: int, heard: int, name: str) -> SpawnedProcess:
     told = b"".join(iter(lambda: os.read(heard, 4096), b""))
     clocks, _, failure = told.partition(b"!")
     fields = clocks.split()
@@ -166,7 +166,7 @@ def _as_told(pid: int, heard: int, name: str) -> Started:
             # Not a word about the program: the machine is out of something.
             raise OSError(int(number), words)
         raise NotStarted(words)
-    return Started(pid, *map(int, fields))
+    return SpawnedProcess(pid, *map(int, fields))
 
 
 def _found(name: str, environment: Mapping[str, str]) -> str:

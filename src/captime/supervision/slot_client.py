@@ -14,14 +14,14 @@ from pathlib import Path
 
 from captime.supervision import scratch
 from captime.supervision.bootstrap import command
-from captime.supervision.groups import hand_down_controllers, kill_groups
+from captime.supervision.cgroups import hand_down_controllers, kill_groups
+from captime.supervision.channel import Channel
 from captime.supervision.guardian import SIGNALLED, kill_below
-from captime.supervision.launching import Place
+from captime.supervision.launcher import SlotPlace
 from captime.supervision.messages import Launch
+from captime.supervision.orphans import sweep_tag
+from captime.supervision.process_tree import strike
 from captime.supervision.processes import SLOT, Process, descendants, look_at, tracer_of
-from captime.supervision.sweep import sweep_tag
-from captime.supervision.tree import strike
-from captime.supervision.wire import Channel
 
 LOOK_SECONDS = 0.5
 """How often a coordinator looks after its supervisors."""
@@ -35,7 +35,7 @@ _STOPPED_LOOKS = 4
 _SILENT_LOOKS_BEFORE_PING, _SILENT_LOOKS = 60, 1200
 
 
-class SlotHandle:
+class SlotClient:
     """One slot supervisor, running.
 
     Args:
@@ -51,7 +51,7 @@ class SlotHandle:
         was_killed: Whether a signal ended it; known after it was cleared away.
     """
 
-    def __init__(self, index: int, place: Place, tag: str) -> None:
+    def __init__(self, index: int, place: SlotPlace, tag: str) -> None:
         self.index = index
         self.held: list[int] = []
         self.begun: set[int] = set()

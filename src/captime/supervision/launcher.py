@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from captime.runs import Halt
-from captime.supervision.child import Descriptors, NotStarted, Started, Surroundings, start
-from captime.supervision.errands import prepare, verify
+from captime.supervision.cgroups import Cgroup
 from captime.supervision.fitness import Fitness, Lack, lack_behind, looks_failed
 from captime.supervision.functions import RESULT_BYTES, Functions
-from captime.supervision.groups import Group
+from captime.supervision.hooks import prepare, verify
+from captime.supervision.io_loop import IoLoop, Pipe
 from captime.supervision.limits import Limits
+from captime.supervision.machine_health import MachineHealth, usable_cores
 from captime.supervision.messages import Launch, Report, lost_by_change
 from captime.supervision.output import KEPT_BYTES, Matcher
+from captime.supervision.process_tree import Isolation, ProcessTree
 from captime.supervision.processes import TAG, all_pids
-from captime.supervision.run import Duties, Pipes, Run, changed_file
+from captime.supervision.run import CoordinatorLink, Pipes, Run, changed_file
 from captime.supervision.scratch import Folders
-from captime.supervision.strain import Strain, usable_cores
-from captime.supervision.streams import Listener, Pipe
-from captime.supervision.tree import Isolation, Tree
+from captime.supervision.spawn import Descriptors, NotStarted, ProcessSetup, SpawnedProcess, start
 
 # Where memory is watched by looking, no process may outgrow its limit by much between two looks. Programs reserve far
 # more address space than they use, so this is generous: it protects the machine, the looks enforce the limit.
@@ -30,7 +30,7 @@ _OTHER_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SlotPlace:
     """Where a slot runs its programs.
 
     Attributes:
@@ -55,13 +55,13 @@ class Launcher:
         duties: What else has to be done meanwhile.
     """
 
-    def __init__(self, place: Place, listener: Listener, duties: Duties) -> None:
+    def __init__(self, place: SlotPlace, listener: IoLoop, duties: CoordinatorLink) -> None:
         self._place = place
         self._listener = listener
         self._duties = duties
         self._functions = Functions(adopts=place.isolation != "posix")
         self._folders = Folders(place.scratch)
-        self._strain = Strain(usable_cores())
+        self._health = MachineHealth(usable_cores())
         self._fitness = Fitness(place.scratch)
         self._begun = self._memory_is_counted = False
         self._groups = 0
@@ -82,7 +82,7 @@ class Launcher:
             return self._lost(launch, f"there can be no directory for the run: {trouble}", trouble)
         preparing = True
         try:
-            failure = prepare(launch, lambda errand, stdout: self._run_untold(errand, folder, stdout))
+            failure = prepare(launch, lambda hook, stdout: self._run_untold(hook, folder, stdout))
             if failure is not None:
                 return self._not_begun(launch, failure)
             changed = changed_file(launch.guarded)
@@ -130,7 +130,7 @@ class Launcher:
             words = _filled_in(launch.verifier, launch, folder)
             command = tuple(word.replace("{stdout}", printed) for word in words)
             verified = verify(
-                launch, report, command, printed, lambda errand, stdout: self._run_untold(errand, folder, stdout)
+                launch, report, command, printed, lambda hook, stdout: self._run_untold(hook, folder, stdout)
             )
             return verified if verified.verified else self._looked_at(launch, verified, unanswered=True)
         finally:
@@ -138,9 +138,9 @@ class Launcher:
 
     def _run_in_this_state(self, launch: Launch, folder: str, copy: BinaryIO | None = None) -> Report:
         """Run it, and flag it if the machine was in trouble meanwhile."""
-        before = self._strain.read()
+        before = self._health.read()
         report = self._run(launch, folder, copy=copy)
-        report = replace(report, flags=(*report.flags, *self._strain.since(before)))
+        report = replace(report, flags=(*report.flags, *self._health.since(before)))
         # A limit of the run's own was reached, or we are to blame already: nothing else needs to be known.
         if report.ended not in ("exit", "captime", "wall") or report.problem:
             return report
@@ -159,9 +159,9 @@ class Launcher:
             lack = self._fitness.after_failure(said, killer=not self._memory_is_counted)
         return report if lack is None else replace(report, shortage=lack.what, short=lack.words)
 
-    def _run_untold(self, errand: Launch, folder: str, stdout: int | None) -> Report:
+    def _run_untold(self, hook: Launch, folder: str, stdout: int | None) -> Report:
         """Run a generator or a verifier: its time is not the run's, and is not passed on as if it were."""
-        return self._run(errand, folder, stdout=stdout, duties=_WithoutTelling(self._duties))
+        return self._run(hook, folder, stdout=stdout, duties=_WithoutProgress(self._duties))
 
     def _run(
         self,
@@ -170,7 +170,7 @@ class Launcher:
         *,
         stdout: int | None = None,
         copy: BinaryIO | None = None,
-        duties: Duties | None = None,
+        duties: CoordinatorLink | None = None,
     ) -> Report:
         try:
             matcher = Matcher(launch.patterns, launch.until)
@@ -193,7 +193,7 @@ class Launcher:
             if group is not None:
                 group.remove()
             raise
-        tree = Tree(
+        tree = ProcessTree(
             started,
             group,
             adopts=self._place.isolation != "posix",
@@ -217,21 +217,21 @@ class Launcher:
                 group.remove()
         return self._with_output_file(report, launch, folder, matcher)
 
-    def _group(self) -> Group | None:
+    def _group(self) -> Cgroup | None:
         self._groups += 1
-        return None if self._place.group is None else Group(self._place.group / f"run-{self._groups}")
+        return None if self._place.group is None else Cgroup(self._place.group / f"run-{self._groups}")
 
     def _started(
         self,
         launch: Launch,
         folder: str,
         pipes: Pipes,
-        group: Group | None,
+        group: Cgroup | None,
         *,
         stdout: int | None,
         memory_is_limited: bool,
-    ) -> Started:
-        surroundings = Surroundings(
+    ) -> SpawnedProcess:
+        surroundings = ProcessSetup(
             supervisor=os.getpid(),
             directory=folder if launch.directory is None else launch.directory,
             core=self._place.core,
@@ -279,10 +279,10 @@ class Launcher:
 
 
 @dataclass(frozen=True, slots=True)
-class _WithoutTelling:
+class _WithoutProgress:
     """The duties of a supervisor while something else than the run itself is under way."""
 
-    duties: Duties
+    duties: CoordinatorLink
 
     def attend(self, ready: set[int]) -> bool:
         """Hear the coordinator, as during a run."""

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from captime.supervision.child import Started
-from captime.supervision.groups import Group
+from captime.supervision.cgroups import Cgroup
 from captime.supervision.kernel import cpu_clock_ns
 from captime.supervision.processes import (
     Process,
@@ -23,6 +22,7 @@ from captime.supervision.processes import (
     queue_wait_ns,
     tagged,
 )
+from captime.supervision.spawn import SpawnedProcess
 
 Isolation = Literal["cgroup2", "subreaper", "posix"]
 ISOLATIONS: tuple[Isolation, ...] = ("cgroup2", "subreaper", "posix")
@@ -60,7 +60,7 @@ class Usage:
         return status
 
 
-class Tree:
+class ProcessTree:
     """Everything that a run has started.
 
     Args:
@@ -76,7 +76,13 @@ class Tree:
     """
 
     def __init__(
-        self, started: Started, group: Group | None, *, adopts: bool, keep: Callable[[], frozenset[int]], tag: str
+        self,
+        started: SpawnedProcess,
+        group: Cgroup | None,
+        *,
+        adopts: bool,
+        keep: Callable[[], frozenset[int]],
+        tag: str,
     ) -> None:
         self.started = started
         self.usage = Usage()
@@ -116,7 +122,7 @@ class Tree:
         """Look at everybody once; who is alive. Meant to be done every now and then during a run."""
         members = self.members()
         if self._group is None:
-            self._miss_those_gone(members)
+            self._count_gone(members)
         self._seen = {(each.pid, each.started): each for each in members}
         for each in members:
             self._waits[each.pid] = queue_wait_ns(each.pid, each.threads)
@@ -145,7 +151,7 @@ class Tree:
         """What the control group has counted since the main process became the target."""
         return 0 if self._group is None else max(0, self._group.cpu_ns() - self.started.counted_ns)
 
-    def _miss_those_gone(self, members: Iterable[Process]) -> None:
+    def _count_gone(self, members: Iterable[Process]) -> None:
         """Keep the CPU time of those who vanished without having been waited for by anybody."""
         now = {(each.pid, each.started): each for each in members}
         alive = {each.pid: each for each in now.values()}
@@ -202,14 +208,14 @@ class Tree:
 
     def _living(self, killed: Iterable[tuple[int, int]]) -> list[Process]:
         """Who is alive, those included who were killed, are not gone yet, and cannot be found any more."""
-        found = {(each.pid, each.started): each for each in self._everybody()}
+        found = {(each.pid, each.started): each for each in self._all_members()}
         for pid, started in killed:
             leaving = look_at(pid)
             if leaving is not None and leaving.started == started:
                 found.setdefault((pid, started), leaving)
         return [each for each in found.values() if each.alive]
 
-    def _everybody(self) -> list[Process]:
+    def _all_members(self) -> list[Process]:
         members = self.members()
         if self._adopts:
             return members

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from types import FrameType
 from typing import BinaryIO
 
+from captime.supervision.channel import Channel
 from captime.supervision.output import KEPT_BYTES, Capture, Matcher
-from captime.supervision.wire import Channel
 
 _CHUNK = 1 << 18
 _LOOK_SECONDS = 0.005
 
 
-class Listener:
+class IoLoop:
     """Waits for whatever comes first.
 
     Args:
@@ -92,7 +92,7 @@ class Pipe:
 
     def __init__(
         self,
-        listener: Listener,
+        listener: IoLoop,
         matcher: Matcher | None = None,
         *,
         kept: int = KEPT_BYTES,

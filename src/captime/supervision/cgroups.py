@@ -31,7 +31,7 @@ def own_group() -> Path | None:
     return None
 
 
-class Group:
+class Cgroup:
     """A group that exists as long as this object is not removed.
 
     Args:

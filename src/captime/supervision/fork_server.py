@@ -17,16 +17,16 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
-from captime.supervision.child import Descriptors, Surroundings, become_target, clocks_now
 from captime.supervision.kernel import die_with_parent
 from captime.supervision.messages import NOT_RETURNED
+from captime.supervision.spawn import Descriptors, ProcessSetup, become_target, clocks_now
 
 RESULT_BYTES = 1 << 20
 LENGTH = struct.Struct("=Q")
 _MOST_DESCRIPTORS = 6
 
 
-class _Call(NamedTuple):
+class _ReceivedCall(NamedTuple):
     """One call, as it came from the supervisor.
 
     Attributes:
@@ -40,7 +40,7 @@ class _Call(NamedTuple):
 
     arguments: bytes
     environment: dict[str, str]
-    surroundings: Surroundings
+    surroundings: ProcessSetup
     connection: socket.socket
     descriptors: list[int]
 
@@ -59,11 +59,11 @@ def main(arguments: list[str]) -> None:
             case ("load", what, reference, search_path):
                 function, trouble = _loaded(what, reference, search_path)
             case ("call" | "become" as word, packed, environment, surroundings):
-                call = _Call(packed, environment, Surroundings(*surroundings), connection, descriptors)
+                call = _ReceivedCall(packed, environment, ProcessSetup(*surroundings), connection, descriptors)
                 if function is None:
                     os.write(descriptors[4], b"!" + trouble.encode("utf-8", "backslashreplace"))
                 elif word == "become":
-                    _be_the_run(function, call)
+                    _run_function(function, call)
                 else:
                     _fork_the_run(function, call)
                 for descriptor in descriptors:
@@ -106,7 +106,7 @@ def _loaded(function: bytes, reference: str, search_path: tuple[str, ...]) -> tu
     return found, ""
 
 
-def _fork_the_run(function: Callable[..., Any], call: _Call) -> None:
+def _fork_the_run(function: Callable[..., Any], call: _ReceivedCall) -> None:
     """Fork the process that makes the call; it becomes the supervisor's."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -115,12 +115,12 @@ def _fork_the_run(function: Callable[..., Any], call: _Call) -> None:
         if os.fork() == 0:
             while os.getppid() != call.surroundings.supervisor:
                 time.sleep(0.0001)
-            _be_the_run(function, call)
+            _run_function(function, call)
         os._exit(0)
     os.waitpid(between, 0)
 
 
-def _be_the_run(function: Callable[..., Any], call: _Call) -> None:
+def _run_function(function: Callable[..., Any], call: _ReceivedCall) -> None:
     """Make the call, in a process that never returns from here."""
     stdin, stdout, stderr, result, said, *entrance = call.descriptors
     code = 1
@@ -148,7 +148,7 @@ def _be_the_run(function: Callable[..., Any], call: _Call) -> None:
             os._exit(code)
 
 
-def _arguments(call: _Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(call: _ReceivedCall) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call; tell the supervisor why if they cannot be read here."""
     try:
         positional, named = pickle.loads(call.arguments)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from captime.campaign.census import disturbing
-from captime.supervision import launching
+from captime.supervision import launcher
+from captime.supervision.machine_health import MachineHealth
 from captime.supervision.messages import Launch, Report
 from captime.supervision.run import is_idle
-from captime.supervision.strain import Strain
 from supervised import launch
 
 SWAPS = "Filename Type Size Used Priority\n/dev/vda2 partition 1048572 0 -2\n"
@@ -42,9 +42,9 @@ class FakeMachine:
         write(folder / "thermal_throttle/core_throttle_count", f"{times}\n")
         write(folder / "thermal_throttle/package_throttle_count", "0\n")
 
-    def strain(self, *cores: int) -> Strain:
+    def health(self, *cores: int) -> MachineHealth:
         """Its counters, as a supervisor reads them."""
-        return Strain(cores or (0, 1), self.proc, self.sys)
+        return MachineHealth(cores or (0, 1), self.proc, self.sys)
 
 
 @pytest.fixture
@@ -56,45 +56,45 @@ def machine(tmp_path: Path) -> FakeMachine:
 def test_a_quiet_machine_raises_no_flag(machine: FakeMachine) -> None:
     """What happened before a run is not its trouble."""
     machine.swapped(12, 40)
-    strain = machine.strain()
-    assert strain.since(strain.read()) == ()
+    health = machine.health()
+    assert health.since(health.read()) == ()
 
 
 @pytest.mark.parametrize(("pages_in", "pages_out"), [(1, 0), (0, 1), (30, 40)])
 def test_pages_that_were_swapped_during_the_run_are_told(machine: FakeMachine, pages_in: int, pages_out: int) -> None:
     """C10: in either direction."""
-    strain = machine.strain()
-    before = strain.read()
+    health = machine.health()
+    before = health.read()
     machine.swapped(pages_in, pages_out)
-    assert strain.since(before) == ("swapping",)
+    assert health.since(before) == ("swapping",)
 
 
 def test_a_core_that_was_too_hot_is_told(machine: FakeMachine) -> None:
     """C10: the count of any core that runs may use."""
-    strain = machine.strain()
-    before = strain.read()
+    health = machine.health()
+    before = health.read()
     machine.heated(1, 6)
-    assert strain.since(before) == ("throttled",)
+    assert health.since(before) == ("throttled",)
 
 
 def test_the_heat_of_a_core_on_which_nothing_runs_is_none_of_our_business(machine: FakeMachine) -> None:
     """A slot that is tied to a core looks at that one."""
-    strain = machine.strain(0)
-    before = strain.read()
+    health = machine.health(0)
+    before = health.read()
     machine.heated(1, 6)
-    assert strain.since(before) == ()
+    assert health.since(before) == ()
 
 
 def test_on_many_cores_the_packages_are_looked_at(machine: FakeMachine) -> None:
     """Reading 64 counters around every run would cost more than it tells."""
     for core in range(64):
         machine.heated(core, 0, package=core // 32)
-    strain = machine.strain(*range(64))
-    before = strain.read()
+    health = machine.health(*range(64))
+    before = health.read()
     machine.heated(3, 9)
-    assert strain.since(before) == ()
+    assert health.since(before) == ()
     write(machine.sys / "devices/system/cpu/cpu32/thermal_throttle/package_throttle_count", "1\n")
-    assert strain.since(before) == ("throttled",)
+    assert health.since(before) == ("throttled",)
 
 
 @pytest.mark.parametrize(
@@ -112,35 +112,35 @@ def test_a_container_that_used_up_its_share_is_told(machine: FakeMachine, own: s
     write(machine.proc / "self/cgroup", own)
     place = machine.sys / "fs/cgroup" / counted_in / "cpu.stat"
     write(place, "usage_usec 9\nnr_periods 3\nnr_throttled 2\nthrottled_usec 0\n")
-    strain = machine.strain()
-    before = strain.read()
-    assert strain.since(before) == ()
+    health = machine.health()
+    before = health.read()
+    assert health.since(before) == ()
     write(place, "usage_usec 9\nnr_periods 4\nnr_throttled 3\nthrottled_usec 10\n")
-    assert strain.since(before) == ("throttled",)
+    assert health.since(before) == ("throttled",)
 
 
 def test_a_machine_without_such_counters_is_asked_nothing(tmp_path: Path) -> None:
     """No swap space, no counters of heat, no limit."""
     write(tmp_path / "proc/swaps", SWAPS.splitlines(keepends=True)[0])
-    strain = Strain((0, 1), tmp_path / "proc", tmp_path / "sys")
-    assert strain.read() == {}
-    assert strain.since({}) == ()
+    health = MachineHealth((0, 1), tmp_path / "proc", tmp_path / "sys")
+    assert health.read() == {}
+    assert health.since({}) == ()
 
 
 def test_a_run_on_a_machine_in_trouble_carries_the_flag(
     machine: FakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside those that it has anyway."""
-    monkeypatch.setattr(launching, "Strain", lambda _cores: machine.strain())
-    launcher = launching.Launcher(launching.Place("posix", str(tmp_path)), None, None)  # type: ignore[arg-type]  # unused
+    monkeypatch.setattr(launcher, "MachineHealth", lambda _cores: machine.health())
+    runner = launcher.Launcher(launcher.SlotPlace("posix", str(tmp_path)), None, None)  # type: ignore[arg-type]  # unused
 
     def while_it_swaps(wanted: Launch, _folder: str, **_: object) -> Report:
         machine.swapped(0, 3)
         return Report(wanted.number, "exit", exit_code=0, flags=("idle",))
 
-    monkeypatch.setattr(launcher, "_run", while_it_swaps)
-    assert launcher.perform(launch("true")).flags == ("idle", "swapping")
-    assert launcher.perform(launch("true")).flags == ("idle",)
+    monkeypatch.setattr(runner, "_run", while_it_swaps)
+    assert runner.perform(launch("true")).flags == ("idle", "swapping")
+    assert runner.perform(launch("true")).flags == ("idle",)
 
 
 @pytest.mark.parametrize("flag", ["contended", "swapping", "throttled"])

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from captime.supervision import child, kernel
-from captime.supervision.child import Descriptors, Surroundings, start
-from captime.supervision.groups import Group, own_group
+from captime.supervision import kernel, spawn
+from captime.supervision.cgroups import Cgroup, own_group
 from captime.supervision.processes import children_of
+from captime.supervision.spawn import Descriptors, ProcessSetup, start
 
 
 @pytest.fixture
-def group() -> Iterator[Group]:
+def group() -> Iterator[Cgroup]:
     """A control group of our own."""
     folder = own_group()
     try:
-        made = None if folder is None else Group(folder / f"captime-test-{os.getpid()}")
+        made = None if folder is None else Cgroup(folder / f"captime-test-{os.getpid()}")
     except OSError:
         made = None
     if made is None:
@@ -27,11 +27,11 @@ def group() -> Iterator[Group]:
 
 @pytest.mark.parametrize("by_birth", [True, False])
 def test_whoever_comes_into_a_group_is_counted_from_exec_on(
-    group: Group, by_birth: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    group: Cgroup, by_birth: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Born there or moved there: the program is inside when it begins, and only its own CPU time is on its bill."""
     if not by_birth:
-        monkeypatch.setattr(child, "fork_into_group", lambda _: None)
+        monkeypatch.setattr(spawn, "fork_into_group", lambda _: None)
     said = tmp_path / "said"
     opened = [os.open(os.devnull, os.O_RDWR), os.open(said, os.O_WRONLY | os.O_CREAT), group.entrance(), group.place()]
     nowhere, out, entrance, place = opened
@@ -40,7 +40,7 @@ def test_whoever_comes_into_a_group_is_counted_from_exec_on(
         started = start(
             program,
             dict(os.environ),
-            Surroundings(os.getpid(), str(tmp_path)),
+            ProcessSetup(os.getpid(), str(tmp_path)),
             Descriptors(nowhere, out, nowhere, entrance, place),
         )
     finally:
