@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from captime.executors.dask import DaskExecutor, DaskTerms
-from captime.executors.dask_link import Link
-from captime.executors.dask_machines import MachineTerms
+from captime.executors.dask_client import DaskClient
+from captime.executors.dask_speed import SpeedTerms
 from captime.executors.local import LocalExecutor
 from captime.executors.local_slots import cores
 from captime.executors.protocol import Executor
@@ -131,11 +131,11 @@ def measured(seconds: float) -> list[Pace]:
     """Every target on both executors, in turns."""
     slots, tag, paces = len(cores()) or 1, f"benchmark-{os.getpid()}", []
     here, there = PlainProgram(launch_of("true")), PlainProgram(launch_of("true"))
-    terms = DaskTerms(machines=MachineTerms("any"))
+    terms = DaskTerms(machines=SpeedTerms("any"))
     with (
         cluster(slots) as client,
         LocalExecutor(here, slots, tag=f"{tag}-here", ahead=slots) as local,
-        DaskExecutor(there, partial(Link, client), tag=f"{tag}-there", terms=terms) as dask,
+        DaskExecutor(there, partial(DaskClient, client), tag=f"{tag}-there", terms=terms) as dask,
     ):
         for target in TARGETS:
             paces.append(pace(local, here, target, "this machine", seconds))

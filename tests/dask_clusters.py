@@ -14,7 +14,7 @@ from typing import Any
 
 from distributed import Client
 
-from captime.executors.dask_cluster import ClusterWishes, client_of
+from captime.executors.dask_cluster import ClusterSettings, client_of
 from scripted_campaign import Scripted
 
 # Interpreters, libraries and stations start in seconds; on a busy machine it may be many.
@@ -35,7 +35,7 @@ def eventually(happened: Callable[[], bool], patience: float = PATIENCE) -> bool
 @contextmanager
 def local_cluster(workers: int) -> Iterator[Any]:
     """A client of a cluster of so many processes, which are started again when they die."""
-    with client_of(ClusterWishes(cluster="local", workers=workers, options={"silence_logs": 60})) as reached:
+    with client_of(ClusterSettings(cluster="local", workers=workers, options={"silence_logs": 60})) as reached:
         yield reached.client
 
 

@@ -5,16 +5,16 @@ from collections.abc import Callable, Hashable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from captime.executors import dask_station as station
+from captime.executors import dask_worker as station
 from captime.executors.dask import DaskExecutor, DaskTerms
-from captime.executors.dask_link import Answered, Failed, News, Workers
-from captime.executors.dask_machines import MachineTerms
-from captime.executors.dask_workforce import GREETING
+from captime.executors.dask_client import CallAnswered, CallFailed, News, WorkersPresent
+from captime.executors.dask_speed import SpeedTerms
+from captime.executors.dask_workers import GREETING
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome
 from captime.supervision.messages import Launch, Report
 
-ANY = DaskTerms(machines=MachineTerms("any"))
+ANY = DaskTerms(machines=SpeedTerms("any"))
 
 
 class ScriptedLink:
@@ -60,15 +60,15 @@ class ScriptedLink:
         if function is GREETING[0]:
             facts = self.facts.get(address, {})
             if "greeting" in facts:
-                self.say(Failed(call, facts["greeting"]))
+                self.say(CallFailed(call, facts["greeting"]))
             else:
-                self.say(Answered(call, facts.get("captime", version("captime"))))
+                self.say(CallAnswered(call, facts.get("captime", version("captime"))))
         elif function is station.open_station:
             facts = self.facts.get(address, {})
             if "raises" in facts:
-                self.say(Failed(call, facts["raises"]))
+                self.say(CallFailed(call, facts["raises"]))
             else:
-                self.say(Answered(call, {**self._plain(address), **facts}))
+                self.say(CallAnswered(call, {**self._plain(address), **facts}))
         elif function is station.run_lease:
             assert isinstance(call, int)
             self.leases[call], self.at[call] = arguments[0], address
@@ -99,7 +99,7 @@ class ScriptedLink:
     def workers(self, **threads: int) -> None:
         """These are there now."""
         self._threads = threads
-        self.say(Workers(dict(threads)))
+        self.say(WorkersPresent(dict(threads)))
 
     def answer(self, number: int, seconds: float = 0.5, *, slot: int = 0, ended: str = "exit") -> None:
         """A run has ended after so many CPU seconds."""
@@ -107,7 +107,7 @@ class ScriptedLink:
         exit_code = 0 if ended == "exit" else None
         report = Report(number, ended, exit_code=exit_code, cpu_ns=spent, wall_ns=spent, runtime_ns=spent)  # type: ignore[arg-type] # a test names a real one
         self.leases.pop(number, None)
-        self.say(Answered(number, ("report", report.to_json(), slot)))
+        self.say(CallAnswered(number, ("report", report.to_json(), slot)))
 
     def launch(self, number: int) -> Launch:
         """What a lease says."""

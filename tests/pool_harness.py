@@ -14,7 +14,7 @@ from captime.arrays import BoolArray, FloatArray
 from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence
-from captime.executors.losses import Losses
+from captime.executors.retry import LossLimit
 from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
@@ -232,7 +232,7 @@ class AtOnce(Campaigns):
 
         slots = VirtualExecutor(table, in_order(self.n_instances), self.workers, loses=loses)
         evidence = Evidence(table.n_configs, pool.plan, UTILITY, repeatable=self.repeatable)
-        drive_parallel(pool, Losses(slots, repeatable=self.repeatable), evidence, observer=look)
+        drive_parallel(pool, LossLimit(slots, repeatable=self.repeatable), evidence, observer=look)
 
 
 # ---------------------------------------------------------------------------- the omniscient adversary

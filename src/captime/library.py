@@ -26,7 +26,7 @@ from captime.campaign.run import run_campaign
 from captime.campaign.validating import Validation, refuse_if_silent, usual_captime
 from captime.campaign.validating import validate as compare
 from captime.errors import ScenarioError
-from captime.executors.waking import ctrl_c_asks
+from captime.executors.signals import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.hints import did_you_mean
 from captime.report.campaign_view import campaign_view

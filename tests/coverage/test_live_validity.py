@@ -15,7 +15,7 @@ from captime import configure
 from captime.arrays import FloatArray
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
-from captime.executors.losses import Losses
+from captime.executors.retry import LossLimit
 from captime.live import drive_parallel
 from captime.procedures import Problem
 from captime.procedures.race import Race
@@ -98,7 +98,7 @@ def wrong_campaigns(planted: Planted, repetitions: int) -> int:
         def loses(_: RunRequest, lost: np.random.Generator = lost) -> float | None:
             return float(lost.exponential(200.0)) if lost.random() < 0.2 else None
 
-        executor = Losses(VirtualExecutor(table, in_order(N_INSTANCES), 8, loses=loses), repeatable=True)
+        executor = LossLimit(VirtualExecutor(table, in_order(N_INSTANCES), 8, loses=loses), repeatable=True)
         seen = [False]
 
         def look(*_: object, race: Race = race, seen: list[bool] = seen) -> None:

@@ -20,8 +20,8 @@ from campaign_stand_ins import folder
 from captime.campaign.from_parts import manner_of, question_of
 from captime.campaign.measuring import measure
 from captime.executors.dask import DaskExecutor, DaskTerms
-from captime.executors.dask_link import Left, Link
-from captime.executors.dask_machines import MachineTerms
+from captime.executors.dask_client import DaskClient, WorkerLeft
+from captime.executors.dask_speed import SpeedTerms
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
 from captime.ledger.flat import COLUMNS
@@ -37,14 +37,14 @@ from supervised import Plain, launch
 __all__ = ["folder"]
 
 Record = Callable[[str, object], None]
-ANY = DaskTerms(machines=MachineTerms("any"))
+ANY = DaskTerms(machines=SpeedTerms("any"))
 
 
-class FlakyLink(Link):
+class FlakyLink(DaskClient):
     """Says now and then that a worker has gone which has not, and delivers what it answers all the same.
 
     Args:
-        client: See `Link`.
+        client: See `DaskClient`.
         topic: Likewise.
         every: After so many calls.
     """
@@ -59,7 +59,7 @@ class FlakyLink(Link):
         super().call(call, address, *arguments, **more)
         self._made += 1
         if self._made % self._every == 0:
-            self._say(Left(address))
+            self._say(WorkerLeft(address))
 
     def forget(self, calls: Sequence[Any]) -> None:
         """Nobody is told, so late answers arrive."""
@@ -258,7 +258,7 @@ def test_the_same_run_asked_for_fifty_times_is_made_fifty_times(folder: Path) ->
     with (
         cluster(folder, workers=1) as made,
         connected(made.address) as client,
-        DaskExecutor(program, partial(Link, client), tag="fifty", terms=ANY) as executor,
+        DaskExecutor(program, partial(DaskClient, client), tag="fifty", terms=ANY) as executor,
     ):
         executor.submit([RunRequest(0, 0, 5.0, attempt) for attempt in range(50)])
         back = 0

@@ -236,7 +236,7 @@ def test_the_wall_clock_of_a_campaign_holds_although_its_supervisors_are_stopped
 
 def test_on_a_worker_of_a_cluster_it_is_the_same() -> None:
     """The station there replaces the supervisor, and says the second time that everything has to stop."""
-    stations = pytest.importorskip("captime.executors.dask_station", reason="Dask is not installed")
+    stations = pytest.importorskip("captime.executors.dask_worker", reason="Dask is not installed")
     station = stations.Station(f"test-station-{os.getpid()}", 1, isolation=None, scratch=None)
     try:
         halts = []

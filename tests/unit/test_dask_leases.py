@@ -11,11 +11,18 @@ pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
-from captime.executors import dask_station as station
+from captime.executors import dask_worker as station
 from captime.executors.dask import DaskExecutor, DaskTerms
-from captime.executors.dask_link import Answered, CutOff, Failed, Gone, Left, Told
-from captime.executors.dask_machines import MachineTerms
-from captime.executors.losses import Losses
+from captime.executors.dask_client import (
+    CallAnswered,
+    CallFailed,
+    MessageReceived,
+    SchedulerGone,
+    SchedulerUnreachable,
+    WorkerLeft,
+)
+from captime.executors.dask_speed import SpeedTerms
+from captime.executors.retry import LossLimit
 from captime.ledger.slots import SlotBoard, read_slots
 from captime.runs import Halt, RunOutcome, RunRequest, Status, Verdict
 from captime.streams.contents import fingerprint_of
@@ -105,7 +112,7 @@ def test_a_lost_worker_costs_its_runs_and_its_late_answer_never_counts(watched: 
     executor.submit([RunRequest(0, 3, 1.0)])
     heard(executor)
     (number,) = link.leases
-    link.say(Left("a"))
+    link.say(WorkerLeft("a"))
     link.answer(number, 0.25)
     (lost,) = executor.collect(0.0)
     assert (lost.status, lost.verdict, lost.runtime) == (Status.LOST, Verdict.LOST, 0.0)
@@ -126,7 +133,7 @@ def test_whoever_answers_first_is_not_who_counts(watched: Watched) -> None:
     right = {number: 0.5 + number / 1000 for number in link.leases}
     positions = {number: int(link.launch(number).tag.split(".")[1]) for number in link.leases}
     revoked = [number for number, address in link.at.items() if address == "b"][:60]
-    link.say(Left("b"))
+    link.say(WorkerLeft("b"))
     for number in revoked:
         # Quick, and not the holder any more.
         link.answer(number, 0.001)
@@ -162,7 +169,7 @@ def test_a_lease_that_reached_a_new_life_of_its_worker_is_run_elsewhere(watched:
     (number,) = link.leases
     del link.leases[number]
     link.facts["a"] = {"station": "another"}
-    link.say(Answered(number, ("strange",)))
+    link.say(CallAnswered(number, ("strange",)))
     link.workers(a=1)
     assert heard(executor) == []
     ((again, order),) = link.leases.items()
@@ -178,7 +185,7 @@ def test_a_run_that_dask_repeated_is_lost_not_counted(watched: Watched) -> None:
     link.workers(a=1)
     executor.submit([RunRequest(0, 0, 1.0)])
     heard(executor)
-    link.say(Answered(next(iter(link.leases)), ("doubled",)))
+    link.say(CallAnswered(next(iter(link.leases)), ("doubled",)))
     assert [outcome.status for outcome in heard(executor)] == [Status.LOST]
 
 
@@ -188,7 +195,7 @@ def test_the_scheduler_gone_for_a_while_costs_what_was_under_way(watched: Watche
     link.workers(a=2)
     executor.submit(requests(5))
     heard(executor)
-    link.say(CutOff())
+    link.say(SchedulerUnreachable())
     assert [outcome.status for outcome in heard(executor)] == [Status.LOST] * 4
     assert executor.gone == ""
     link.workers(c=2)
@@ -202,7 +209,7 @@ def test_the_scheduler_gone_for_good_ends_it_in_good_order(watched: Watched) -> 
     link.workers(a=1)
     executor.submit(requests(5))
     heard(executor)
-    link.say(Gone("the connection was lost"))
+    link.say(SchedulerGone("the connection was lost"))
     back = heard(executor)
     assert sorted(outcome.status.value for outcome in back) == ["capped"] * 3 + ["lost"] * 2
     assert "lost" in executor.gone
@@ -214,14 +221,14 @@ def test_the_scheduler_gone_for_good_ends_it_in_good_order(watched: Watched) -> 
 def test_three_losses_are_enough(watched: Watched) -> None:
     """A4: the same seed three times, then the worst case; never dropped."""
     executor, link = watched.executor, watched.link
-    losses = Losses(executor, repeatable=True)
+    losses = LossLimit(executor, repeatable=True)
     statuses = []
     for attempt in range(3):
         link.workers(**{f"w{attempt}": 1})
         losses.submit([RunRequest(0, 0, 1.0, attempt)])
         for _ in range(3):
             losses.collect(0.0)
-        link.say(Left(f"w{attempt}"))
+        link.say(WorkerLeft(f"w{attempt}"))
         statuses += [outcome.status for outcome in losses.collect(0.0)]
     assert statuses == [Status.LOST, Status.LOST, Status.ABANDONED]
 
@@ -248,7 +255,7 @@ def test_unfinished_runs_are_seen(watched: Watched) -> None:
     executor.submit(requests(1))
     heard(executor)
     (number,) = link.leases
-    link.say(Told([number, 2.5, 0]), Told([number + 1, 9.0, 0]))
+    link.say(MessageReceived([number, 2.5, 0]), MessageReceived([number + 1, 9.0, 0]))
     heard(executor)
     assert executor.watch() == [(RunRequest(0, 0, 1.0), 2.5)]
     link.answer(number)
@@ -271,7 +278,7 @@ def test_the_board_shows_slots_of_workers_as_they_come_work_and_go(watched: Watc
         heard(executor)
         assert seats() == [("host-a", 0, None), ("host-a", 1, None)]
         first, second = link.leases
-        link.say(Told([first, 2.5, 1]), Told([second, 1.5, 0]))
+        link.say(MessageReceived([first, 2.5, 1]), MessageReceived([second, 1.5, 0]))
         heard(executor)
         run = {number: (0, executor._leases.requests[number].instance, 0) for number in (first, second)}
         assert seats() == [("host-a", 0, run[second]), ("host-a", 1, run[first])]
@@ -288,7 +295,7 @@ def test_the_board_shows_slots_of_workers_as_they_come_work_and_go(watched: Watc
 
 def test_unlike_machines_are_refused_and_the_certificate_says_so(make: Make) -> None:
     """C9: the reference decides; the first machine is the measure, or the one on record."""
-    terms = DaskTerms(machines=MachineTerms("same", 0.1))
+    terms = DaskTerms(machines=SpeedTerms("same", 0.1))
     made = make(terms)
     made.link.facts["slow"] = {"reference": 0.06}
     made.link.facts["alike"] = {"reference": 0.053}
@@ -303,7 +310,7 @@ def test_unlike_machines_are_refused_and_the_certificate_says_so(make: Make) -> 
     assert len(refused) == 1
     assert "60.0 ms" in refused[0]
     assert "2 machines that took equally long" in made.executor.place
-    on_record = on(make, DaskTerms(machines=MachineTerms("same", 0.1, reference=0.1)), a=1)
+    on_record = on(make, DaskTerms(machines=SpeedTerms("same", 0.1, reference=0.1)), a=1)
     assert on_record.link.leases == {}
 
 
@@ -315,11 +322,11 @@ def test_any_machine_means_that_the_mix_is_certified(make: Make) -> None:
 
 def test_normalised_seconds_are_those_of_the_machine_that_counts(make: Make) -> None:
     """A machine half as fast gets twice the time, and its seconds count half."""
-    made = on(make, DaskTerms(machines=MachineTerms("normalised", 0.1, reference=0.025)), a=1)
+    made = on(make, DaskTerms(machines=SpeedTerms("normalised", 0.1, reference=0.025)), a=1)
     (number,) = made.link.leases
     given = made.link.launch(number)
     assert (given.captime, given.wall_limit) == (16.0, 120.0)
-    made.link.say(Told([number, 3.0, 0]))
+    made.link.say(MessageReceived([number, 3.0, 0]))
     heard(made.executor)
     assert made.executor.watch()[0][1] == 1.5
     made.link.answer(number, 10.0)
@@ -349,7 +356,7 @@ def test_a_worker_that_can_begin_nothing_gets_nothing_more(watched: Watched) -> 
     executor.submit(requests(4))
     heard(executor)
     for number in list(link.leases)[:3]:
-        link.say(Failed(number, "TypeError: no such argument"))
+        link.say(CallFailed(number, "TypeError: no such argument"))
     assert [outcome.status for outcome in heard(executor)] == [Status.LOST] * 3
     executor.submit([RunRequest(0, 50, 1.0)])
     heard(executor)
@@ -365,14 +372,14 @@ def test_only_what_dask_says_counts_not_how_a_message_begins(watched: Watched, d
     executor.submit(requests(4))
     heard(executor)
     for number in list(link.leases)[:3]:
-        link.say(Failed(number, "KilledWorker: or so it says", died=died))
+        link.say(CallFailed(number, "KilledWorker: or so it says", died=died))
     heard(executor)
     assert any(kind == "refused" for kind, _ in watched.events) is not died
 
 
 def test_without_workers_it_waits_as_long_as_it_was_told(make: Make) -> None:
     """F10: then it is given up, with a reason, and what waited comes back."""
-    made = make(DaskTerms(machines=MachineTerms("any"), patience=100.0))
+    made = make(DaskTerms(machines=SpeedTerms("any"), patience=100.0))
     made.executor.submit(requests(2))
     assert heard(made.executor) == []
     made.executor._alone_since -= 101.0
@@ -405,7 +412,7 @@ class StandInQueue:
 def test_what_the_queue_says_is_said_and_written_down(make: Make) -> None:
     """While waiting, at the end of patience, and when no job will bring a worker any more."""
     queue = StandInQueue()
-    made = make(DaskTerms(machines=MachineTerms("any"), patience=100.0, queue=queue))
+    made = make(DaskTerms(machines=SpeedTerms("any"), patience=100.0, queue=queue))
     made.executor.submit(requests(1))
     queue.ended = [{"job": "6", "used": False, "why": "it was cancelled"}]
     assert heard(made.executor) == []
@@ -419,7 +426,7 @@ def test_what_the_queue_says_is_said_and_written_down(make: Make) -> None:
 def test_jobs_that_come_to_nothing_end_the_campaign(make: Make) -> None:
     """Before the first run that is a mistake in the scenario; later the certificate stands."""
     queue = StandInQueue()
-    terms = DaskTerms(machines=MachineTerms("any"), queue=queue)
+    terms = DaskTerms(machines=SpeedTerms("any"), queue=queue)
     fresh = make(terms)
     fresh.executor.submit(requests(1))
     queue.over = "the last 3 jobs ended"
@@ -493,7 +500,7 @@ def test_a_second_signal_does_not_lose_what_is_being_stopped(watched: Watched, m
 
 def test_at_most_so_many_runs_at_once(make: Make) -> None:
     """`jobs` limits a cluster too."""
-    made = make(DaskTerms(machines=MachineTerms("any"), most=3))
+    made = make(DaskTerms(machines=SpeedTerms("any"), most=3))
     made.link.workers(a=8)
     made.executor.submit(requests(20))
     heard(made.executor)
@@ -505,7 +512,7 @@ def test_a_missing_instance_is_sent_once_and_then_run(make: Make, tmp_path: Path
     file = tmp_path / "1.cnf"
     file.write_bytes(b"p cnf 1 1\n")
     guarded = (fingerprint_of(str(file)),)
-    terms = DaskTerms(machines=MachineTerms("any"), transferred=lambda _: str(file))
+    terms = DaskTerms(machines=SpeedTerms("any"), transferred=lambda _: str(file))
     made = make(terms, launch("solve", str(file), guarded=guarded))
     made.link.workers(a=2)
     made.executor.submit(requests(2))
@@ -513,7 +520,7 @@ def test_a_missing_instance_is_sent_once_and_then_run(make: Make, tmp_path: Path
     for number, order in list(made.link.leases.items()):
         assert order["instance"] == str(file)
         del made.link.leases[number]
-        made.link.say(Answered(number, ("missing", order["files"], "")))
+        made.link.say(CallAnswered(number, ("missing", order["files"], "")))
     heard(made.executor)
     assert made.link.leases == {}
     ((addresses, function, arguments, call),) = made.link.shouted
@@ -522,11 +529,11 @@ def test_a_missing_instance_is_sent_once_and_then_run(make: Make, tmp_path: Path
         station.take_file,
         (str(file), order["files"][0][1], b"p cnf 1 1\n"),
     )
-    made.link.say(Answered(call, None))
+    made.link.say(CallAnswered(call, None))
     heard(made.executor)
     assert len(made.link.leases) == 2
     number = min(made.link.leases)
-    made.link.say(Answered(number, ("missing", [], "solve cannot be read there")))
+    made.link.say(CallAnswered(number, ("missing", [], "solve cannot be read there")))
     assert heard(made.executor) == []
     assert "solve cannot be read there" in made.executor._force.refused["a"]
 
@@ -546,15 +553,15 @@ def test_a_file_that_changed_here_is_noticed_before_anything_is_sent(make: Make,
 
 def test_drift_is_written_down(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """C8: a reference more than the tolerance off its first value is an event."""
-    monkeypatch.setattr("captime.executors.dask_workforce.REMEASURE_SECONDS", -1.0)
+    monkeypatch.setattr("captime.executors.dask_workers.REMEASURE_SECONDS", -1.0)
     executor, link = watched.executor, watched.link
     link.workers(a=1)
     executor.submit(requests(1))
     heard(executor)
-    link.say(Answered(("measure", "a"), 0.052))
+    link.say(CallAnswered(("measure", "a"), 0.052))
     heard(executor)
     assert "drift" not in watched.kinds()
-    link.say(Answered(("measure", "a"), 0.056))
+    link.say(CallAnswered(("measure", "a"), 0.056))
     heard(executor)
     ((_, facts),) = [event for event in watched.events if event[0] == "drift"]
     assert facts["share"] == pytest.approx(0.12)

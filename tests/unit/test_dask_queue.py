@@ -13,7 +13,7 @@ pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from captime.errors import ScenarioError
 from captime.executors import dask_cluster, dask_queue
-from captime.executors.dask_cluster import ClusterWishes, _arguments, _for_queue, _started, client_of, examined
+from captime.executors.dask_cluster import ClusterSettings, _arguments, _for_queue, _started, client_of, examined
 from captime.executors.dask_queue import Jobs
 
 
@@ -275,7 +275,7 @@ def test_times_that_are_none_are_refused(words: object) -> None:
 def test_a_missing_sbatch_or_network_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Before anything is submitted; `captime doctor` says the same."""
     pytest.importorskip("dask_jobqueue", reason="batch queues need dask-jobqueue")
-    wishes = ClusterWishes(cluster="slurm", options={"cores": 1, "memory": "1GB", "interface": "ib77"})
+    wishes = ClusterSettings(cluster="slurm", options={"cores": 1, "memory": "1GB", "interface": "ib77"})
     with pytest.raises(ScenarioError, match=r"executor\.workers"):
         _for_queue({"n_workers": 2})
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -298,9 +298,9 @@ def test_a_signal_need_not_wait_until_nobody_has_answered(monkeypatch: pytest.Mo
         return SimpleNamespace(close=closed.set)
 
     monkeypatch.setattr(dask_cluster, "_make_client", connect)
-    with client_of(ClusterWishes(address="tcp://192.0.2.1:1"), lambda: True) as reached:
+    with client_of(ClusterSettings(address="tcp://192.0.2.1:1"), lambda: True) as reached:
         assert reached.client is None
         answer.set()
         assert closed.wait(60.0)
-    with client_of(ClusterWishes(address="tcp://192.0.2.1:1")) as reached:
+    with client_of(ClusterSettings(address="tcp://192.0.2.1:1")) as reached:
         assert reached.client is not None

@@ -7,7 +7,7 @@ import pytest
 
 from captime.cli import interrupts
 from captime.cli.interrupts import asking_to_stop
-from captime.executors.waking import signals_heard, signals_remembered
+from captime.executors.signals import signals_heard, signals_remembered
 
 
 def test_a_queue_and_its_script_may_both_pass_a_signal_on() -> None:
@@ -43,7 +43,7 @@ def test_waiting_survives_a_closed_descriptor_for_signals(remembered: bool) -> N
                 pass
         else:
             with selectors.DefaultSelector() as selector, signals_heard(selector) as bell:
-                assert not bell.rung()
+                assert not bell.was_signalled()
     finally:
         left = signal.set_wakeup_fd(-1)
     assert left == -1

@@ -16,8 +16,8 @@ from captime.campaign.lost_ledger import Watchful
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
 from captime.evidence import Evidence
-from captime.executors.around import Around
 from captime.executors.protocol import Executor
+from captime.executors.wrapper import ExecutorWrapper
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.connection import log_path
 from captime.ledger.copying import backup, salvage
@@ -202,7 +202,7 @@ def test_a_full_disk_ends_with_the_certificate(
     assert run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2)).trouble is None
 
 
-class Slow(Around):
+class Slow(ExecutorWrapper):
     """An executor that has nothing to tell, and a clock that moves when it waits."""
 
     def __init__(self, inner: Executor) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from captime.executors.losses import Losses
+from captime.executors.retry import LossLimit
 from captime.programs.judge import Rules, TellsTime, Told, judge
 from captime.runs import STATUS_OF, Halt, RunRequest, Status, Verdict
 from captime.supervision.messages import Report, lost_by_change
@@ -248,7 +248,7 @@ def test_a_reason_to_stop_survives_a_run_that_is_given_up() -> None:
     """A program that cannot repeat itself loses a run for good; that its file changed is still a reason to stop."""
     changed = judge(REQUEST, lost_by_change(0, "a.cnf"), Rules())
     nowhere: Any = None
-    given_up = Losses(nowhere, repeatable=False)._judged(changed)
+    given_up = LossLimit(nowhere, repeatable=False)._judged(changed)
     assert (given_up.status, given_up.verdict) == (Status.ABANDONED, Verdict.BLOCKED)
     assert (given_up.halt, given_up.changed_file) == (Halt.FILE_CHANGED, "a.cnf")
 

@@ -18,7 +18,7 @@ from captime.certificate import Certificate
 from captime.cli import app
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
-from captime.executors.protocol import Board, Executor, Unseen
+from captime.executors.protocol import Board, Executor, NoBoard
 from captime.ledger.slots import Seat, Seated, SlotBoard, read_slots, slots_path, under_way
 from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Program
@@ -34,7 +34,7 @@ __all__ = ["folder"]
 HERE = Seat(0, "here")
 
 
-class Noticed(Unseen):
+class Noticed(NoBoard):
     """A board that remembers everything it was told."""
 
     def __init__(self) -> None:

@@ -17,9 +17,9 @@ from captime.arrays import IntArray
 from captime.campaign import Manner, run_campaign
 from captime.campaign.journal import ClockWatch
 from captime.errors import MachineUnfit
-from captime.executors.around import Around
-from captime.executors.losses import Losses, Waiting
 from captime.executors.protocol import Executor
+from captime.executors.retry import LossLimit, WaitingExecutor
+from captime.executors.wrapper import ExecutorWrapper
 from captime.ledger import LedgerReader
 from captime.programs.judge import Rules, judge
 from captime.programs.protocol import Program
@@ -278,11 +278,11 @@ def well(request: RunRequest) -> RunOutcome:
 
 def waiting(
     answer: Callable[[RunRequest], RunOutcome], clock: Clock, **more: Any
-) -> tuple[Waiting, Scripted, list[str]]:
+) -> tuple[WaitingExecutor, Scripted, list[str]]:
     """An executor that waits, what it stands around, and the kinds of events it writes down."""
     inner, kinds = Scripted(answer), cast("list[str]", [])
     known: dict[str, Any] = {"patience": 60.0, "repeatable": True}
-    made = Waiting(
+    made = WaitingExecutor(
         inner,
         note=lambda kind, **_: kinds.append(kind),
         clock=clock,
@@ -292,7 +292,7 @@ def waiting(
     return made, inner, kinds
 
 
-def first_of(executor: Waiting, laps: int = 1000) -> list[RunOutcome]:
+def first_of(executor: WaitingExecutor, laps: int = 1000) -> list[RunOutcome]:
     """What comes back first; nothing if it gives up."""
     for _ in range(laps):
         if executor.gave_up is not None or (came := executor.collect(5.0)):
@@ -357,11 +357,11 @@ def test_what_is_lost_at_once_is_one_incident() -> None:
 
 def test_losses_of_an_unfit_machine_do_not_use_up_the_retries_of_a_run() -> None:
     """Three losses of our own and a run is given up; a machine may be unfit as often as it likes."""
-    losses = Losses(cast("Executor", Scripted(lost)), repeatable=True)
+    losses = LossLimit(cast("Executor", Scripted(lost)), repeatable=True)
     for attempt in range(20):
         losses.submit([RunRequest(0, 0, 1.0, attempt)])
         assert [outcome.status for outcome in losses.collect()] == [Status.LOST]
-    ours = Losses(
+    ours = LossLimit(
         cast("Executor", Scripted(lambda each: RunOutcome(each, Status.LOST, 0.0, 0.0, "died", Verdict.LOST))),
         repeatable=True,
     )
@@ -375,7 +375,7 @@ def test_losses_of_an_unfit_machine_do_not_use_up_the_retries_of_a_run() -> None
 # ------------------------------------------------------------------ whole campaigns
 
 
-class OutOfRoom(Around):
+class OutOfRoom(ExecutorWrapper):
     """Slots on a machine that has no room for a while; the configuration that answers best is hit hardest."""
 
     def __init__(self, inner: Executor, flags: tuple[str, ...], laps: Sequence[int], victim: int) -> None:
@@ -432,7 +432,7 @@ def test_a_machine_that_stays_out_of_room_never_certifies_a_loser(folder: Path, 
         assert [event.facts["because"] for event in reader.events() if event.kind == "stopped"] == ["machine"]
 
 
-class Broken(Around):
+class Broken(ExecutorWrapper):
     """Slots whose machine cannot go on after some laps."""
 
     def __init__(self, inner: Executor, laps: int) -> None:

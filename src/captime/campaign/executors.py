@@ -49,22 +49,24 @@ def executor_of(
     _check(parts)
     try:
         # An optional package: only those who ask for a cluster need it.
-        from captime.executors.dask_cluster import ClusterWishes, Reached, client_of  # noqa: PLC0415 (an optional package)
+        from captime.executors.dask_cluster import ClusterSettings, ReachedCluster, client_of  # noqa: PLC0415 (an optional package)
     except ImportError:
         raise MissingExtra("running on a Dask cluster", "dask") from None
     most = wishes.most if jobs is None else jobs
     if client is not None:
-        yield _maker(parts, ledger, Reached(client), most)
+        yield _maker(parts, ledger, ReachedCluster(client), most)
         return
-    cluster = ClusterWishes(wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options))
+    cluster = ClusterSettings(
+        wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options)
+    )
     with client_of(cluster, interrupted) as reached:
         yield _maker(parts, ledger, reached, most)
 
 
 def _maker(parts: Parts, ledger: Path, reached: Any, most: int | None) -> MakeExecutor:
     from captime.executors.dask import DaskExecutor, DaskTerms  # noqa: PLC0415 (as above)
-    from captime.executors.dask_link import AbsentLink, Link  # noqa: PLC0415 (an optional package)
-    from captime.executors.dask_machines import MachineTerms  # noqa: PLC0415 (an optional package)
+    from captime.executors.dask_client import DaskClient, NoClient  # noqa: PLC0415 (an optional package)
+    from captime.executors.dask_speed import SpeedTerms  # noqa: PLC0415 (an optional package)
 
     wishes = parts.executor
 
@@ -78,13 +80,13 @@ def _maker(parts: Parts, ledger: Path, reached: Any, most: int | None) -> MakeEx
         terms = DaskTerms(
             isolation=parts.isolation,
             scratch=wishes.scratch,
-            machines=MachineTerms(wishes.machines, wishes.tolerance, reference),
+            machines=SpeedTerms(wishes.machines, wishes.tolerance, reference),
             most=most,
             patience=_PATIENCE_SECONDS if wishes.patience is None else wishes.patience,
             transferred=instance if wishes.transfer else None,
             queue=reached.jobs,
         )
-        link = AbsentLink if reached.client is None else partial(Link, reached.client)
+        link = NoClient if reached.client is None else partial(DaskClient, reached.client)
         return DaskExecutor(program, link, tag=tag, terms=terms)
 
     return make

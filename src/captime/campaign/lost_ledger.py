@@ -7,8 +7,8 @@ from pathlib import Path
 
 from captime.campaign.result import CampaignResult
 from captime.errors import CaptimeError, LedgerDamaged, ScenarioError
-from captime.executors.around import Around
 from captime.executors.protocol import Executor
+from captime.executors.wrapper import ExecutorWrapper
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.file_watch import rescued_name
 from captime.runs import RunOutcome
@@ -16,7 +16,7 @@ from captime.runs import RunOutcome
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
-class Watchful(Around):
+class Watchful(ExecutorWrapper):
     """An executor that looks at something else about once a second while it waits for runs.
 
     Args:

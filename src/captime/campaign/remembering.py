@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from captime.campaign.journal import LedgerJournal
-from captime.executors.around import Around
 from captime.executors.protocol import Executor
+from captime.executors.wrapper import ExecutorWrapper
 from captime.runs import RunOutcome, RunRequest, Status
 
 Key = tuple[int, int, float]
@@ -36,7 +36,7 @@ def counts_for_good(outcome: RunOutcome) -> bool:
             assert_never(outcome.status)
 
 
-class Remembering(Around):
+class Remembering(ExecutorWrapper):
     """An executor that asks its memory first.
 
     Args:

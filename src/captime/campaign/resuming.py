@@ -8,7 +8,7 @@ from captime.campaign.goals import Change, change_of
 from captime.campaign.objections import Objections
 from captime.campaign.remembering import Key, counts_for_good, key_of
 from captime.evidence import Evidence
-from captime.executors.losses import Losses
+from captime.executors.retry import LossLimit
 from captime.ledger import Ledger
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import Added, Asked, Event, Noted, Observed, Started
@@ -38,7 +38,7 @@ class Memory:
         orders: How many orders are on record.
     """
 
-    def __init__(self, census: Census, objections: Objections, losses: Losses) -> None:
+    def __init__(self, census: Census, objections: Objections, losses: LossLimit) -> None:
         self._census = census
         self._objections = objections
         self._losses = losses

@@ -36,10 +36,10 @@ from captime.campaign.steering import Steering, first_goal, new_changes, note_le
 from captime.campaign.stopping import StopRules
 from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioError
 from captime.evidence import Evidence
-from captime.executors.in_order import InOrder
+from captime.executors.fixed_order import FixedOrderExecutor
 from captime.executors.local import LocalExecutor
-from captime.executors.losses import PATIENCE, Losses, Unfit, Waiting
 from captime.executors.protocol import Executor, Remote, Visible
+from captime.executors.retry import PATIENCE, LossLimit, Unfit, WaitingExecutor
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import Noted
@@ -224,8 +224,8 @@ class _Campaign:
         self._census = Census()
         watched = Watchful(inner, ledger.looked_lost) if isinstance(inner, LocalExecutor | Remote) else inner
         repeatable = question.program.repeatable
-        self._waiting = Waiting(watched, manner.patience, ledger.noted, repeatable=repeatable)
-        self._losses = Losses(self._waiting, repeatable=repeatable)
+        self._waiting = WaitingExecutor(watched, manner.patience, ledger.noted, repeatable=repeatable)
+        self._losses = LossLimit(self._waiting, repeatable=repeatable)
         book = AnswerBook(question.tolerance) if manner.conflicts else None
         drawn = question.proposer is not None
         self._objections = Objections(
@@ -302,7 +302,9 @@ class _Campaign:
         remembering = Remembering(self._losses, journal, memory.known, memory.attempts)
         # A ledger of an earlier release has runs without orders; orders from the beginning must not follow them.
         unordered = bool(memory.attempts) and not memory.orders
-        return InOrder(remembering, self._manner.window), None if unordered else OrdersJournal(ledger, memory.orders)
+        return FixedOrderExecutor(remembering, self._manner.window), None if unordered else OrdersJournal(
+            ledger, memory.orders
+        )
 
     def _fresh(self) -> Procedure:
         """Who decides, as it was when the campaign began: with the first goals, and the first length of the stream."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from captime.executors.waking import signals_remembered
+from captime.executors.signals import signals_remembered
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A queue signals every process of a job, and the job's script passes the signal on: that is one wish, not two.

@@ -15,7 +15,7 @@ from captime.campaign.goals import goal_of
 from captime.campaign.identity import as_begun
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
-from captime.executors.losses import PATIENCE
+from captime.executors.retry import PATIENCE
 from captime.report.campaign_view import campaign_view
 from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario

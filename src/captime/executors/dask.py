@@ -15,12 +15,22 @@ from uuid import uuid4
 
 from captime.arrays import IntArray
 from captime.errors import ScenarioError
-from captime.executors import dask_station as station
+from captime.executors import dask_worker as station
+from captime.executors.dask_client import (
+    CallAnswered,
+    CallFailed,
+    DaskClient,
+    MessageReceived,
+    News,
+    SchedulerGone,
+    SchedulerUnreachable,
+    WorkerLeft,
+    WorkersPresent,
+)
 from captime.executors.dask_leases import FILE, DaskTerms, Leases
-from captime.executors.dask_link import Answered, CutOff, Failed, Gone, Left, Link, News, Told, Workers
-from captime.executors.dask_workforce import GREET, MEASURE, OPEN, Note, Workforce
+from captime.executors.dask_workers import GREET, MEASURE, OPEN, Note, WorkerPool
 from captime.executors.protocol import Board
-from captime.executors.waking import signals_heard
+from captime.executors.signals import signals_heard
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 
@@ -37,7 +47,7 @@ _GOODBYE_SECONDS = 2.5
 _QUEUE_SECONDS = 2.0
 
 
-def _unwritten(*_: object, **__: object) -> None:
+def _ignored(*_: object, **__: object) -> None:
     """Nobody writes it down."""
 
 
@@ -56,7 +66,7 @@ class DaskExecutor:
     """
 
     def __init__(
-        self, program: Program, connect: Callable[[str], Link], *, tag: str, terms: DaskTerms | None = None
+        self, program: Program, connect: Callable[[str], DaskClient], *, tag: str, terms: DaskTerms | None = None
     ) -> None:
         self.gone = ""
         self.most_slots = 0
@@ -66,10 +76,10 @@ class DaskExecutor:
         self._link = connect(station.topic_of(self._session))
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._link, selectors.EVENT_READ)
-        self._note: Note = _unwritten
-        self._write_late: Late = _unwritten
+        self._note: Note = _ignored
+        self._write_late: Late = _ignored
         opening = (tag, self._terms.isolation, self._terms.scratch)
-        self._force = Workforce(self._link, self._session, opening, self._terms.machines, self._noted)
+        self._force = WorkerPool(self._link, self._session, opening, self._terms.machines, self._noted)
         self._leases = Leases(
             program, self._link, self._force, session=self._session, tag=tag, terms=self._terms, note=self._noted
         )
@@ -89,8 +99,8 @@ class DaskExecutor:
     def show_on(self, board: Board) -> None:
         """See the protocol."""
         self._leases.board = board
-        for post in self._force.posts.values():
-            self._leases.show(post)
+        for worker in self._force.workers.values():
+            self._leases.show(worker)
 
     def _noted(self, kind: str, **facts: object) -> None:
         self._note(kind, **facts)
@@ -139,11 +149,11 @@ class DaskExecutor:
             while not self._leases.back and self._leases.requests:
                 self._selector.select(max(0.0, min(deadline - time.monotonic(), self._chores())))
                 for news in self._link.news():
-                    self._hear(news)
+                    self._receive(news)
                 self.most_slots = max(self.most_slots, self._slots)
                 self._leases.hand_out()
                 # What was stopped is waited for, however often that is asked for: it has to be paid.
-                heeded = (bell.rung() or bool(self.gone)) and self._stop_by == math.inf
+                heeded = (bell.was_signalled() or bool(self.gone)) and self._stop_by == math.inf
                 if heeded or time.monotonic() >= deadline:
                     break
         back, self._leases.back = self._leases.back, []
@@ -167,7 +177,7 @@ class DaskExecutor:
         """See the protocol."""
         self._tell_late()
         self._selector.close()
-        self._link.close(list(self._force.posts), station.close_station, self._session)
+        self._link.close(list(self._force.workers), station.close_station, self._session)
         self._leases.clear()
 
     def _tell_late(self) -> None:
@@ -177,34 +187,34 @@ class DaskExecutor:
 
     # ------------------------------------------------------------------ hearing
 
-    def _hear(self, news: News) -> None:
+    def _receive(self, news: News) -> None:
         match news:
-            case Workers(threads):
-                self._leases.lose(self._force.take_stock(threads), "its worker is not there any more")
-            case Left(address):
-                post = self._force.dismiss(address)
-                self._leases.lose([] if post is None else [post], "its worker went away")
-            case CutOff():
+            case WorkersPresent(threads):
+                self._leases.lose(self._force.update_workers(threads), "its worker is not there any more")
+            case WorkerLeft(address):
+                worker = self._force.release(address)
+                self._leases.lose([] if worker is None else [worker], "its worker went away")
+            case SchedulerUnreachable():
                 self._note("cut-off")
-                self._leases.lose(self._force.dismiss_all(), "the scheduler went away")
-            case Gone(why):
-                self._leases.lose(self._force.dismiss_all(), "the scheduler went away")
+                self._leases.lose(self._force.release_all(), "the scheduler went away")
+            case SchedulerGone(why):
+                self._leases.lose(self._force.release_all(), "the scheduler went away")
                 self._give_up(why)
-            case Told((number, seconds, slot)):
+            case MessageReceived((number, seconds, slot)):
                 self._leases.seen_unfinished(number, seconds, slot)
-            case Answered(call, value):
+            case CallAnswered(call, value):
                 self._answered(call, value)
-            case Failed(call, why, died):
+            case CallFailed(call, why, died):
                 self._failed(call, why, died=died)
 
     def _answered(self, call: Any, value: Any) -> None:
         match call:
             case (kind, address) if kind == GREET:
-                self._force.greeted(address, value)
+                self._force.station_opening(address, value)
             case (kind, address) if kind == OPEN:
                 self._force.opened(address, value)
-                if (post := self._force.posts.get(address)) is not None:
-                    self._leases.show(post)
+                if (worker := self._force.workers.get(address)) is not None:
+                    self._leases.show(worker)
             case (kind, address) if kind == MEASURE:
                 self._force.measured(address, value)
             case (kind, address, digest) if kind == FILE:
@@ -250,7 +260,7 @@ class DaskExecutor:
             self._alone_since = self._complained_at = now
             return min(_MINUTE, self._stop_by - now)
         if self._force.hopeless and now - self._force.refused_at >= _HOPE_SECONDS:
-            self._despair("; ".join(f"{address}: {why}" for address, why in self._force.refused.items()))
+            self._give_up_waiting("; ".join(f"{address}: {why}" for address, why in self._force.refused.items()))
         elif queue is not None and queue.over and not self.gone:
             if not self._leases.worked:
                 raise ScenarioError(f"executor: {queue.over}. Correct executor.options, or try one such job by hand")
@@ -268,7 +278,7 @@ class DaskExecutor:
         """What the queue says, as the end of a sentence."""
         return "" if self._terms.queue is None else f"; {self._terms.queue.words()}"
 
-    def _despair(self, why: str) -> None:
+    def _give_up_waiting(self, why: str) -> None:
         """All who are there were refused."""
         if not self._leases.worked:
             raise ScenarioError(

@@ -58,7 +58,7 @@ _BESIDE_US = {
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterWishes:
+class ClusterSettings:
     """Which cluster.
 
     Attributes:
@@ -77,7 +77,7 @@ class ClusterWishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedCluster:
     """A cluster that can be talked to.
 
     Attributes:
@@ -94,7 +94,7 @@ def _never() -> bool:
 
 
 @contextmanager
-def client_of(wishes: ClusterWishes, interrupted: Callable[[], bool] = _never) -> Iterator[Reached]:
+def client_of(wishes: ClusterSettings, interrupted: Callable[[], bool] = _never) -> Iterator[ReachedCluster]:
     """A client, connected; closed in the end, with the cluster if it was started here.
 
     Args:
@@ -104,7 +104,7 @@ def client_of(wishes: ClusterWishes, interrupted: Callable[[], bool] = _never) -
     if wishes.cluster is None:
         client = _connected(wishes, interrupted)
         try:
-            yield Reached(client)
+            yield ReachedCluster(client)
         finally:
             if client is not None:
                 client.close()
@@ -117,7 +117,7 @@ def client_of(wishes: ClusterWishes, interrupted: Callable[[], bool] = _never) -
             with _make_client(cluster, timeout=_CONNECT_SECONDS, set_as_default=False) as client:
                 if jobs is not None:
                     jobs.begin(interrupted)
-                yield Reached(client, jobs)
+                yield ReachedCluster(client, jobs)
         finally:
             if jobs is not None:
                 jobs.close()
@@ -132,7 +132,7 @@ def _close(cluster: Any) -> None:
         _log.warning("the cluster was not closed in good order: %s", in_a_line(f"{type(trouble).__name__}: {trouble}"))
 
 
-def _connected(wishes: ClusterWishes, interrupted: Callable[[], bool]) -> Any:
+def _connected(wishes: ClusterSettings, interrupted: Callable[[], bool]) -> Any:
     """A client of a cluster that is there; None if it was interrupted while it waited for one."""
     place = wishes.address or f"the scheduler of {wishes.scheduler_file}"
     found: list[Any] = []
@@ -165,7 +165,7 @@ def _connected(wishes: ClusterWishes, interrupted: Callable[[], bool]) -> Any:
     return found[0]
 
 
-def _started(wishes: ClusterWishes) -> Any:
+def _started(wishes: ClusterSettings) -> Any:
     options = dict(wishes.options)
     try:
         if wishes.cluster == "local":
@@ -180,7 +180,7 @@ def _started(wishes: ClusterWishes) -> Any:
         ) from None
 
 
-def examined(wishes: ClusterWishes, seconds: float) -> str:
+def examined(wishes: ClusterSettings, seconds: float) -> str:
     """Look at a cluster without starting anything there; what was found, in words.
 
     Args:
@@ -269,7 +269,7 @@ def _time(text: str, place: str) -> str:
     return f"{total:.10g}s"
 
 
-def _queue(wishes: ClusterWishes) -> Any:
+def _queue(wishes: ClusterSettings) -> Any:
     """The maker of clusters of this kind, if jobs can be submitted here."""
     name = str(wishes.cluster)
     try:

@@ -52,7 +52,7 @@ class Digests:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class LaunchReady:
     """A launch as it can be done here.
 
     Attributes:
@@ -73,7 +73,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class FilesMissing:
     """What stands in the way of a launch here.
 
     Attributes:
@@ -85,7 +85,7 @@ class Missing:
     why: str
 
 
-class Shelf:
+class FileStore:
     """The files that a station knows.
 
     Args:
@@ -98,7 +98,7 @@ class Shelf:
         self._checked: dict[Named, Fingerprint] = {}
         _remove_left_behind(self._prefix)
 
-    def made_ready(self, launch: Launch, files: Sequence[Named], instance: str | None) -> Ready | Missing:
+    def made_ready(self, launch: Launch, files: Sequence[Named], instance: str | None) -> LaunchReady | FilesMissing:
         """The launch as it can be done here, or what stands in the way.
 
         Args:
@@ -127,8 +127,8 @@ class Shelf:
             if fingerprint[0] != path:
                 elsewhere[path] = fingerprint[0]
         if to_send or wrong:
-            return Missing(to_send, "; ".join(wrong))
-        return Ready(replace(_reworded(launch, elsewhere), guarded=tuple(guarded)), elsewhere)
+            return FilesMissing(to_send, "; ".join(wrong))
+        return LaunchReady(replace(_reworded(launch, elsewhere), guarded=tuple(guarded)), elsewhere)
 
     def take(self, path: str, digest: str, content: bytes) -> None:
         """Keep an instance that was sent; one that is here already stays as it is, for runs under way are using it."""

@@ -12,12 +12,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from captime.executors import dask_station as station
+from captime.executors import dask_worker as station
+from captime.executors.dask_client import DaskClient
 from captime.executors.dask_files import Digests
-from captime.executors.dask_link import Link
-from captime.executors.dask_machines import MachineTerms
-from captime.executors.dask_workforce import Note, Post, Workforce
-from captime.executors.protocol import Board, Unseen
+from captime.executors.dask_speed import SpeedTerms
+from captime.executors.dask_workers import Note, WorkerPool, WorkerRecord
+from captime.executors.protocol import Board, NoBoard
 from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
@@ -66,7 +66,7 @@ class DaskTerms:
 
     isolation: str | None = None
     scratch: str | None = None
-    machines: MachineTerms = field(default_factory=MachineTerms)
+    machines: SpeedTerms = field(default_factory=SpeedTerms)
     most: int | None = None
     patience: float = math.inf
     transferred: Callable[[int], str | None] | None = None
@@ -97,8 +97,8 @@ class Leases:
     def __init__(
         self,
         program: Program,
-        link: Link,
-        force: Workforce,
+        link: DaskClient,
+        force: WorkerPool,
         *,
         session: str,
         tag: str,
@@ -110,7 +110,7 @@ class Leases:
         self.back: list[RunOutcome] = []
         self.late: list[RunOutcome] = []
         self.worked = False
-        self.board: Board = Unseen()
+        self.board: Board = NoBoard()
         self._program = program
         self._link = link
         self._force = force
@@ -121,9 +121,9 @@ class Leases:
         self._digests = Digests()
         self._numbers = count(1)
         self._waiting: deque[int] = deque()
-        self._holder: dict[int, Post] = {}
+        self._holder: dict[int, WorkerRecord] = {}
         self._sending: dict[tuple[str, str], list[int]] = {}
-        self._given_up: dict[int, tuple[RunRequest, Post]] = {}
+        self._given_up: dict[int, tuple[RunRequest, WorkerRecord]] = {}
         self._seats: dict[int, Seat] = {}
 
     # ------------------------------------------------------------------ giving
@@ -138,12 +138,12 @@ class Leases:
         """Give what waits to whoever has room."""
         most = self._terms.most or math.inf
         while self._waiting and len(self._holder) < _PER_SLOT * most:
-            post = self._force.choose(_PER_SLOT)
-            if post is None:
+            worker = self._force.choose(_PER_SLOT)
+            if worker is None:
                 break
-            self._give(post, self._waiting.popleft())
+            self._give(worker, self._waiting.popleft())
 
-    def _give(self, post: Post, number: int) -> None:
+    def _give(self, worker: WorkerRecord, number: int) -> None:
         request = self.requests[number]
         which = f"{request.config}.{request.instance}.{request.attempt}"
         launch = self._program.launch(request, number, f"{self._tag}/{which}")
@@ -151,21 +151,23 @@ class Leases:
         if changed:
             self._settle(number, lost_by_change(number, changed))
             return
-        if post.factor != 1.0:
-            launch = replace(launch, captime=launch.captime * post.factor, wall_limit=launch.wall_limit * post.factor)
+        if worker.factor != 1.0:
+            launch = replace(
+                launch, captime=launch.captime * worker.factor, wall_limit=launch.wall_limit * worker.factor
+            )
         transferred = self._terms.transferred
         order = {
             "session": self._session,
-            "station": post.station,
+            "station": worker.station,
             "lease": number,
             "launch": launch.to_json(),
             "files": files,
             "instance": None if transferred is None else transferred(request.instance),
         }
-        post.held[number] = None
-        self._holder[number] = post
+        worker.held[number] = None
+        self._holder[number] = worker
         key = self._force.key_for(f"{which}-{number}")
-        self._link.call(number, post.address, station.run_lease, order, key=key)
+        self._link.call(number, worker.address, station.run_lease, order, key=key)
 
     def cancel(self, numbers: Sequence[int]) -> None:
         """Stop these; they come back as cancelled, those that have not begun at once."""
@@ -194,33 +196,33 @@ class Leases:
         if number not in self.requests:
             self._came_late(number, value)
             return
-        post = self._take_back(number)
+        worker = self._take_back(number)
         match value:
             case ("report", text, slot):
-                post.failures = 0
+                worker.failures = 0
                 self.worked = True
                 if self._terms.queue is not None:
-                    self._terms.queue.useful(post.address)
-                self._settle(number, Report.from_json(text), post, slot)
+                    self._terms.queue.useful(worker.address)
+                self._settle(number, Report.from_json(text), worker, slot)
             case ("missing", to_send, why):
                 if why:
-                    self._force.refuse(post.address, f"{post.host}: {why}")
+                    self._force.refuse(worker.address, f"{worker.host}: {why}")
                     to_send = []
-                self._begin_anew(number, post, to_send[:1])
+                self._begin_anew(number, worker, to_send[:1])
             case ("strange",):
                 # The worker has another life than the one that was leased; whatever it held there is lost.
-                self._force.posts.pop(post.address, None)
-                self.lose([post], "its worker was started again")
-                self._begin_anew(number, post, [])
+                self._force.workers.pop(worker.address, None)
+                self.lose([worker], "its worker was started again")
+                self._begin_anew(number, worker, [])
             case _:
-                self._settle(number, Report(number, "lost", problem="its result was lost on the way"), post)
+                self._settle(number, Report(number, "lost", problem="its result was lost on the way"), worker)
 
-    def _begin_anew(self, number: int, post: Post, to_send: Sequence[tuple[str, str]]) -> None:
+    def _begin_anew(self, number: int, worker: WorkerRecord, to_send: Sequence[tuple[str, str]]) -> None:
         """It was not run; a lease is made out only once, so it gets another number."""
         request = self.requests.pop(number)
         self.wait_with(request, first=True)
         for path, digest in to_send:
-            number, key = self._waiting.popleft(), (post.address, digest)
+            number, key = self._waiting.popleft(), (worker.address, digest)
             if key not in self._sending:
                 try:
                     content = Path(path).read_bytes()
@@ -228,7 +230,7 @@ class Leases:
                     self._settle(number, lost_by_change(number, path))
                     return
                 arguments = (self._session, path, digest, content)
-                self._link.shout([post.address], station.take_file, *arguments, call=(FILE, *key))
+                self._link.shout([worker.address], station.take_file, *arguments, call=(FILE, *key))
             self._sending.setdefault(key, []).append(number)
 
     def failed(self, number: int, why: str, *, died: bool = False) -> None:
@@ -236,10 +238,10 @@ class Leases:
         if number not in self._holder:
             self._given_up.pop(number, None)
             return
-        post = self._take_back(number)
+        worker = self._take_back(number)
         if not died:
-            self._force.failed(post, why)
-        self._settle(number, Report(number, "lost", problem=why), post)
+            self._force.failed(worker, why)
+        self._settle(number, Report(number, "lost", problem=why), worker)
 
     def arrived(self, address: str, digest: str) -> None:
         """An instance has reached a worker, or never will: those that waited for it go on."""
@@ -248,59 +250,59 @@ class Leases:
 
     def seen_unfinished(self, number: Hashable, seconds: float, slot: int) -> None:
         """A run was seen under way."""
-        if isinstance(number, int) and (post := self._holder.get(number)) is not None:
-            self.seen[number] = seconds / post.factor
-            self._seats[number] = _seat(post, slot)
+        if isinstance(number, int) and (worker := self._holder.get(number)) is not None:
+            self.seen[number] = seconds / worker.factor
+            self._seats[number] = _seat(worker, slot)
             self.board.running(self._seats[number], self.requests[number], self.seen[number])
 
-    def show(self, post: Post) -> None:
+    def show(self, worker: WorkerRecord) -> None:
         """There are new slots."""
-        for slot in range(post.slots):
-            self.board.idle(_seat(post, slot))
+        for slot in range(worker.slots):
+            self.board.idle(_seat(worker, slot))
 
     # ------------------------------------------------------------------ ends
 
-    def _take_back(self, number: int) -> Post:
-        post = self._holder.pop(number)
-        post.held.pop(number, None)
+    def _take_back(self, number: int) -> WorkerRecord:
+        worker = self._holder.pop(number)
+        worker.held.pop(number, None)
         if (seat := self._seats.pop(number, None)) is not None:
             self.board.idle(seat)
-        return post
+        return worker
 
-    def lose(self, posts: Sequence[Post], why: str) -> None:
-        """These posts are no more: their leases are revoked."""
-        for post in posts:
-            lost = list(post.held)
+    def lose(self, workers: Sequence[WorkerRecord], why: str) -> None:
+        """These workers are no more: their leases are revoked."""
+        for worker in workers:
+            lost = list(worker.held)
             self._link.forget(lost)
             for number in lost:
-                self._given_up[number] = (self.requests[number], post)
+                self._given_up[number] = (self.requests[number], worker)
                 self._take_back(number)
-                self._settle(number, Report(number, "lost", problem=f"{why} ({post.host}, {post.address})"), post)
-            for address, digest in [key for key in self._sending if key[0] == post.address]:
+                self._settle(number, Report(number, "lost", problem=f"{why} ({worker.host}, {worker.address})"), worker)
+            for address, digest in [key for key in self._sending if key[0] == worker.address]:
                 self._waiting.extendleft(self._sending.pop((address, digest)))
-            for slot in range(post.slots):
-                self.board.gone(_seat(post, slot))
+            for slot in range(worker.slots):
+                self.board.gone(_seat(worker, slot))
             if lost:
-                self._note("worker-lost", worker=post.address, host=post.host, runs=len(lost), why=why)
+                self._note("worker-lost", worker=worker.address, host=worker.host, runs=len(lost), why=why)
 
-    def _settle(self, number: int, report: Report, post: Post | None = None, slot: int = 0) -> None:
+    def _settle(self, number: int, report: Report, worker: WorkerRecord | None = None, slot: int = 0) -> None:
         """Nothing more will be heard of this lease that counts."""
         request = self.requests.pop(number)
         self.seen.pop(number, None)
-        self.back.append(self._outcome(request, report, post, slot))
+        self.back.append(self._outcome(request, report, worker, slot))
 
-    def _outcome(self, request: RunRequest, report: Report, post: Post | None, slot: int) -> RunOutcome:
-        if post is not None and post.factor != 1.0:
-            report = replace(report, runtime_ns=round(report.runtime_ns / post.factor))
+    def _outcome(self, request: RunRequest, report: Report, worker: WorkerRecord | None, slot: int) -> RunOutcome:
+        if worker is not None and worker.factor != 1.0:
+            report = replace(report, runtime_ns=round(report.runtime_ns / worker.factor))
         outcome = self._program.judge(request, report)
-        if outcome.measured is None or post is None:
+        if outcome.measured is None or worker is None:
             return outcome
-        return replace(outcome, measured=replace(outcome.measured, host=post.host, slot=slot))
+        return replace(outcome, measured=replace(outcome.measured, host=worker.host, slot=slot))
 
     def _came_late(self, number: int, value: Any) -> None:
-        request, post = self._given_up.pop(number, (None, None))
+        request, worker = self._given_up.pop(number, (None, None))
         if request is not None and value[0] == "report":
-            self.late.append(self._outcome(request, Report.from_json(value[1]), post, int(value[2])))
+            self.late.append(self._outcome(request, Report.from_json(value[1]), worker, int(value[2])))
 
     def lose_the_rest(self, why: str) -> None:
         """Whoever has not answered by now will not."""
@@ -314,5 +316,5 @@ class Leases:
             held.clear()
 
 
-def _seat(post: Post, slot: int) -> Seat:
-    return Seat(slot, post.host, post.address)
+def _seat(worker: WorkerRecord, slot: int) -> Seat:
+    return Seat(slot, worker.host, worker.address)

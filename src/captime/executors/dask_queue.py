@@ -198,7 +198,7 @@ class Jobs:
             await self._ask(away)
         for job in away:
             if self._has_ended(job, now):
-                await self._bury(job)
+                await self._remove_ended(job)
         if self._fruitless >= _MOST_FRUITLESS and not self._jobs and not there:
             self.over = (
                 f"the last {self._fruitless} jobs of {self._kind} ended before their workers could be used; {self._why}"
@@ -213,7 +213,7 @@ class Jobs:
         # A state that is not alive, or no state at all although the queue has told all that it knows.
         return bool(job.state) or (job.id not in self._listed and now - job.submitted >= _LISTED_SECONDS)
 
-    async def _bury(self, job: _Job) -> None:
+    async def _remove_ended(self, job: _Job) -> None:
         del self._jobs[job.name]
         why = await self._explained(job)
         used = job.good or bool(job.addresses & self._useful)
@@ -299,7 +299,7 @@ class Jobs:
         facts = dict(_FIELD.findall(told))
         state, code = facts.get("JobState", job.state), facts.get("ExitCode", "")
         # Slurm names the file as it was asked for, with a place for the number of the job.
-        said = _last_words(facts.get("StdErr", "").replace("%J", job.id).replace("%j", job.id))
+        said = _end_of_file(facts.get("StdErr", "").replace("%J", job.id).replace("%j", job.id))
         return f"job {job.id} of {self._kind} ended {when} as {state}, exit code {code.partition(':')[0] or '?'}" + (
             f", and its last line was: {said}" if said else ""
         )
@@ -327,7 +327,7 @@ def in_a_line(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
 
 
-def _last_words(path: str) -> str:
+def _end_of_file(path: str) -> str:
     """The end of a job's output, if it can be read here; what Dask tells of its normal doings is left out."""
     try:
         file = Path(path)

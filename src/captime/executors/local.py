@@ -17,9 +17,9 @@ from typing import Self
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, Overhead
-from captime.executors.protocol import Board, Unseen
-from captime.executors.reference import TIMES, Pulse, reference_launch
-from captime.executors.waking import signals_heard
+from captime.executors.protocol import Board, NoBoard
+from captime.executors.signals import signals_heard
+from captime.executors.speed_check import TIMES, SpeedChecks, reference_launch
 from captime.ledger.slots import Seat
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest
@@ -83,9 +83,9 @@ class LocalExecutor:
         self._stopping = False
         self._held = 0
         self._references: dict[int, int] = {}
-        self._pulse = Pulse(range(slots), self.now)
+        self._pulse = SpeedChecks(range(slots), self.now)
         self._memory_killer = MemoryKiller()
-        self._board: Board = Unseen()
+        self._board: Board = NoBoard()
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
         self.isolation = self._place.isolation
         self.limits_memory = self._place.limits_memory
@@ -133,10 +133,10 @@ class LocalExecutor:
                 left = deadline - time.monotonic()
                 for key, _ in self._selector.select(min(max(0.0, left), LOOK_SECONDS)):
                     if key.data is not None:
-                        self._hear(key.data)
-                self._look_after_supervisors()
+                        self._receive(key.data)
+                self._check_supervisors()
                 # What was stopped is waited for, however often that is asked for: it has to be paid.
-                if (bell.rung() and not self._stopping) or time.monotonic() >= deadline:
+                if (bell.was_signalled() and not self._stopping) or time.monotonic() >= deadline:
                     break
         back, self._back = self._back, []
         return back
@@ -184,7 +184,7 @@ class LocalExecutor:
     def _give(self, handle: SlotClient, number: int) -> None:
         request = self._requests[number]
         handle.give(self._program.launch(request, number, self._tag_of(request)))
-        self._speak(handle)
+        self._send_pending(handle)
 
     def _measure(self, handle: SlotClient) -> None:
         """Have a slot do the piece of work that tells whether its core is as fast as it was."""
@@ -192,7 +192,7 @@ class LocalExecutor:
             number = next(self._numbers)
             self._references[number] = handle.index
             handle.give(reference_launch(self._tag, number))
-        self._speak(handle)
+        self._send_pending(handle)
 
     def _tag_of(self, request: RunRequest) -> str:
         return f"{self._tag}/{request.config}.{request.instance}.{request.attempt}"
@@ -205,7 +205,7 @@ class LocalExecutor:
             busiest = max(self._handles, key=lambda handle: len(self._still_to_come(handle)))
             if to_come := self._still_to_come(busiest):
                 busiest.channel.send("withdraw", str(to_come[-1]))
-                self._speak(busiest)
+                self._send_pending(busiest)
 
     def _still_to_come(self, handle: SlotClient) -> list[int]:
         """Return the requests behind the run under way; a piece of work that measures the slot stays with it."""
@@ -217,24 +217,24 @@ class LocalExecutor:
             self._unwanted.add(number)
             if number in holder:
                 holder[number].channel.send("cancel", str(number))
-                self._speak(holder[number])
+                self._send_pending(holder[number])
             elif number in self._waiting:
                 self._waiting.remove(number)
                 self._wait_for_slot(number)
 
-    def _speak(self, handle: SlotClient) -> None:
+    def _send_pending(self, handle: SlotClient) -> None:
         """Come back to a slot that could not take everything at once."""
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if handle.channel.waiting else 0)
         self._selector.modify(handle.channel, wanted, handle)
 
     # ------------------------------------------------------------------ hearing
 
-    def _hear(self, handle: SlotClient) -> None:
+    def _receive(self, handle: SlotClient) -> None:
         handle.channel.flush()
-        self._speak(handle)
+        self._send_pending(handle)
         self._take_in(handle)
         if handle.channel.closed:
-            self._bury(handle)
+            self._clear_dead(handle)
         self._hand_out()
 
     def _take_in(self, handle: SlotClient) -> None:
@@ -290,15 +290,15 @@ class LocalExecutor:
             outcome = replace(outcome, measured=replace(outcome.measured, host=_HOST, slot=slot, flags=flags))
         self._back.append(outcome)
 
-    def _look_after_supervisors(self) -> None:
+    def _check_supervisors(self) -> None:
         """Replace supervisors that are stopped, traced or silent: they enforce no captime, and never report."""
         for handle in list(self._handles):
             why = handle.trouble()
             if why:
-                self._bury(handle, why)
+                self._clear_dead(handle, why)
                 self._hand_out()
 
-    def _bury(self, handle: SlotClient, why: str = "") -> None:
+    def _clear_dead(self, handle: SlotClient, why: str = "") -> None:
         """A supervisor is dead: nothing of its run may survive it, the run is lost, and the slot is opened again.
 
         Args:

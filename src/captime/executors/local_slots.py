@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
-from captime.executors.descriptors import make_room_for
+from captime.executors.fd_limit import ensure_descriptors
 from captime.supervision import scratch as directories
 from captime.supervision.cgroups import GROUP_NOTE, hand_down_controllers, hands_down_memory, own_group, remove_groups
 from captime.supervision.isolation_probe import escape_attempt, escaped
@@ -85,7 +85,7 @@ class LocalSlots:
     def __init__(self, tag: str, slots: int, *, pin: bool, isolation: str | None, scratch: str | None) -> None:
         if not _TAG.fullmatch(tag):
             raise InvariantViolated(f"the tag of an executor is {tag!r}; expected letters, digits, dots and dashes")
-        make_room_for(slots)
+        ensure_descriptors(slots)
         self._tag = tag
         self._numbers = count()
         found = cores() if pin else []
@@ -106,7 +106,7 @@ class LocalSlots:
             self.overhead = self._calibrated(first)
             self.handles += [self.open(index) for index in range(1, slots)]
             for handle in self.handles[1:]:
-                self._hear(handle, "ready")
+                self._receive(handle, "ready")
         except BaseException:
             self.close(self.handles)
             raise
@@ -220,7 +220,7 @@ class LocalSlots:
 
     def _answer(self, handle: SlotClient, launch: Launch) -> Report:
         handle.give(launch)
-        report = Report.from_json(self._hear(handle, "report"))
+        report = Report.from_json(self._receive(handle, "report"))
         handle.take_back(launch.number)
         if report.ended == "unfit":
             raise MachineUnfit(
@@ -229,7 +229,7 @@ class LocalSlots:
             )
         return report
 
-    def _hear(self, handle: SlotClient, awaited: str) -> str:
+    def _receive(self, handle: SlotClient, awaited: str) -> str:
         """Wait for a slot to say something in particular."""
         deadline = time.monotonic() + _PATIENCE
         while not handle.channel.closed:

@@ -70,7 +70,7 @@ class Board(Protocol):
         ...
 
 
-class Unseen:
+class NoBoard:
     """A board that nobody looks at."""
 
     def running(self, seat: Seat, request: RunRequest, seconds: float = 0.0) -> None:

@@ -94,13 +94,13 @@ def look_at_executor(wishes: ExecutorWishes) -> list[Finding]:
     if wishes.kind == "local":
         return []
     try:
-        from captime.executors.dask_cluster import ClusterWishes, examined  # noqa: PLC0415 (an optional package)
+        from captime.executors.dask_cluster import ClusterSettings, examined  # noqa: PLC0415 (an optional package)
     except ImportError:
         advice = "install it with: pip install 'captime[dask]'"
         return [Finding("executor", "failed", "a Dask cluster needs an optional package", advice, exit_code=WORDS)]
     which = (wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options))
     try:
-        found = examined(ClusterWishes(*which), _REACH_SECONDS)
+        found = examined(ClusterSettings(*which), _REACH_SECONDS)
     except ScenarioError as error:
         advice = "correct the section [executor]; the other checks are about this machine"
         return [Finding("executor", "failed", str(error), advice, exit_code=WORDS)]

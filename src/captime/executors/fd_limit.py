@@ -11,7 +11,7 @@ from captime.errors import ScenarioError
 _PER_SLOT, _ELSEWHERE = 4, 40
 
 
-def make_room_for(slots: int) -> None:
+def ensure_descriptors(slots: int) -> None:
     """Raise our limit on open files as far as it is needed and allowed.
 
     Raises:

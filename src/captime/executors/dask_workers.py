@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from captime.executors import dask_station as station
-from captime.executors.dask_link import Link
-from captime.executors.dask_machines import Machines, MachineTerms
-from captime.executors.reference import REMEASURE_SECONDS
+from captime.executors import dask_worker as station
+from captime.executors.dask_client import DaskClient
+from captime.executors.dask_speed import HostSpeeds, SpeedTerms
+from captime.executors.speed_check import REMEASURE_SECONDS
 
 Note = Callable[..., None]
 GREET, OPEN, MEASURE = "greet", "open", "measure"
 # Asked first, in words that any Python understands: a worker that cannot load our functions would die of the question.
 _VERSION = '__import__("importlib.metadata", fromlist=["version"]).version("captime")'
-GREETING = (eval, f'[__import__("captime.executors.dask_station"), {_VERSION}][1]')
+GREETING = (eval, f'[__import__("captime.executors.dask_worker"), {_VERSION}][1]')
 # So many calls in a row that a worker could not even begin, and it gets no more.
 _MOST_FAILURES = 3
 
 
 @dataclass(slots=True)
-class Post:
+class WorkerRecord:
     """A worker with a station.
 
     Attributes:
@@ -48,7 +48,7 @@ class Post:
     shut: str = ""
 
 
-class Workforce:
+class WorkerPool:
     """Opens a station on every worker that comes, and forgets those that go.
 
     Args:
@@ -59,17 +59,17 @@ class Workforce:
         note: Writes an event down, as `note(kind, **facts)`.
 
     Attributes:
-        posts: Who has a station, by address.
+        workers: Who has a station, by address.
         refused: Who may not take part, and why, by address.
         isolation: The levels that hold.
     """
 
     def __init__(
         self,
-        link: Link,
+        link: DaskClient,
         session: str,
         opening: tuple[str, str | None, str | None],
-        machines: MachineTerms,
+        machines: SpeedTerms,
         note: Note,
     ) -> None:
         self._link = link
@@ -79,8 +79,8 @@ class Workforce:
         self._chance = random.Random()  # noqa: S311 (which machine a run gets; nothing secret, and nothing decided)
         self._calls = 0
         self._opening: set[str] = set()
-        self.machines = Machines(machines)
-        self.posts: dict[str, Post] = {}
+        self.machines = HostSpeeds(machines)
+        self.workers: dict[str, WorkerRecord] = {}
         self.refused: dict[str, str] = {}
         self.refused_at = 0.0
         self.isolation: set[str] = set()
@@ -88,47 +88,47 @@ class Workforce:
     @property
     def slots(self) -> int:
         """Runs at once, on all that take part."""
-        return sum(post.slots for post in self.posts.values() if not post.shut)
+        return sum(worker.slots for worker in self.workers.values() if not worker.shut)
 
     @property
     def hopeless(self) -> bool:
         """Whether all who are there were refused."""
         return not self.slots and not self._opening and bool(self.refused)
 
-    def choose(self, most: int) -> Post | None:
+    def choose(self, most: int) -> WorkerRecord | None:
         """Somebody with less than `most` leases per slot, chosen by chance among the least busy; nobody if all have."""
-        best: list[Post] = []
+        best: list[WorkerRecord] = []
         least = float(most)
-        for post in self.posts.values():
-            if post.shut:
+        for worker in self.workers.values():
+            if worker.shut:
                 continue
-            load = len(post.held) // post.slots
+            load = len(worker.held) // worker.slots
             if load < least:
-                best, least = [post], load
+                best, least = [worker], load
             elif load == least and load < most:
-                best.append(post)
+                best.append(worker)
         return self._chance.choice(best) if best else None
 
     # ------------------------------------------------------------------ coming and going
 
-    def take_stock(self, threads: Mapping[str, int]) -> list[Post]:
+    def update_workers(self, threads: Mapping[str, int]) -> list[WorkerRecord]:
         """Compare with who is there; return those who are not there any more."""
         for address in [*self.refused, *self._opening]:
             if address not in threads:
                 self._forget(address)
         for address, number in threads.items():
-            if number and not (address in self.posts or address in self.refused or address in self._opening):
-                self._greet(address)
-        return [self.posts.pop(address) for address in list(self.posts) if address not in threads]
+            if number and not (address in self.workers or address in self.refused or address in self._opening):
+                self._open_station(address)
+        return [self.workers.pop(address) for address in list(self.workers) if address not in threads]
 
-    def dismiss(self, address: str) -> Post | None:
-        """A worker has gone; the post it had, if any."""
+    def release(self, address: str) -> WorkerRecord | None:
+        """Forget a worker that has gone; return its record, if it had one."""
         self._forget(address)
-        return self.posts.pop(address, None)
+        return self.workers.pop(address, None)
 
-    def dismiss_all(self) -> list[Post]:
+    def release_all(self) -> list[WorkerRecord]:
         """Nobody can be reached any more."""
-        gone, self.posts = list(self.posts.values()), {}
+        gone, self.workers = list(self.workers.values()), {}
         for address in [*self.refused, *self._opening]:
             self._forget(address)
         return gone
@@ -139,11 +139,11 @@ class Workforce:
             self._opening.discard(address)
             self._link.forget([(GREET, address), (OPEN, address)])
 
-    def _greet(self, address: str) -> None:
+    def _open_station(self, address: str) -> None:
         self._opening.add(address)
         self._link.call((GREET, address), address, *GREETING, key=self.key_for(GREET))
 
-    def greeted(self, address: str, captime: str) -> None:
+    def station_opening(self, address: str, captime: str) -> None:
         """A worker tells which captime it has; the right one is asked to open a station."""
         if address not in self._opening:
             return
@@ -172,39 +172,43 @@ class Workforce:
             return
         self.isolation.add(str(facts["isolation"]))
         factor = self.machines.factor(host)
-        self.posts[address] = Post(address, str(facts["station"]), host, int(facts["slots"]), factor, time.monotonic())
+        self.workers[address] = WorkerRecord(
+            address, str(facts["station"]), host, int(facts["slots"]), factor, time.monotonic()
+        )
 
     def refuse(self, address: str, why: str) -> None:
         """This worker gets nothing, or nothing more."""
         self._opening.discard(address)
-        if address in self.posts:
-            self.posts[address].shut = why
+        if address in self.workers:
+            self.workers[address].shut = why
         self.refused[address] = why
         self.refused_at = time.monotonic()
         self._note("refused", worker=address, why=why)
 
-    def failed(self, post: Post, why: str) -> None:
+    def failed(self, worker: WorkerRecord, why: str) -> None:
         """A call came to nothing although the worker is there."""
-        post.failures += 1
-        if post.failures >= _MOST_FAILURES and not post.shut:
-            self.refuse(post.address, why)
+        worker.failures += 1
+        if worker.failures >= _MOST_FAILURES and not worker.shut:
+            self.refuse(worker.address, why)
 
     # ------------------------------------------------------------------ drift
 
     def measure_again(self) -> None:
         """Ask for the reference where that was long ago."""
         now = time.monotonic()
-        for post in self.posts.values():
-            if now - post.measured_at >= REMEASURE_SECONDS:
-                post.measured_at = now
+        for worker in self.workers.values():
+            if now - worker.measured_at >= REMEASURE_SECONDS:
+                worker.measured_at = now
                 key = self.key_for(MEASURE)
-                self._link.call((MEASURE, post.address), post.address, station.measure_again, self._session, key=key)
+                self._link.call(
+                    (MEASURE, worker.address), worker.address, station.measure_again, self._session, key=key
+                )
 
     def measured(self, address: str, seconds: float | None) -> None:
         """A machine has done its piece of work again."""
-        post = self.posts.get(address)
-        if post is None or seconds is None:
+        worker = self.workers.get(address)
+        if worker is None or seconds is None:
             return
-        off = self.machines.drifted(post.host, seconds)
+        off = self.machines.drifted(worker.host, seconds)
         if off is not None:
-            self._note("drift", worker=address, host=post.host, reference=seconds, share=off)
+            self._note("drift", worker=address, host=worker.host, reference=seconds, share=off)

@@ -8,9 +8,9 @@ import resource, sys
 soft, hard, slots = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 from captime.errors import ScenarioError
-from captime.executors.descriptors import make_room_for
+from captime.executors.fd_limit import ensure_descriptors
 try:
-    make_room_for(slots)
+    ensure_descriptors(slots)
 except ScenarioError as reason:
     print(reason)
 else:

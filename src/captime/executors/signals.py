@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 
-class Bell:
+class WakeupSocket:
     """Rings when a signal arrives.
 
     Args:
@@ -20,8 +20,8 @@ class Bell:
     def __init__(self, heard: socket.socket | None) -> None:
         self._heard = heard
 
-    def rung(self) -> bool:
-        """Whether it has rung since the last time somebody asked."""
+    def was_signalled(self) -> bool:
+        """Return whether a signal has arrived since the last call."""
         if self._heard is None:
             return False
         try:
@@ -54,15 +54,15 @@ def signals_remembered() -> Iterator[None]:
 
 
 @contextmanager
-def signals_heard(selector: selectors.BaseSelector) -> Iterator[Bell]:
+def signals_heard(selector: selectors.BaseSelector) -> Iterator[WakeupSocket]:
     """Wake up for signals while waiting; Python hands them to the main thread only."""
     if threading.current_thread() is not threading.main_thread():
-        yield Bell(None)
+        yield WakeupSocket(None)
         return
     if _remembered:
         selector.register(_remembered[-1], selectors.EVENT_READ)
         try:
-            yield Bell(_remembered[-1])
+            yield WakeupSocket(_remembered[-1])
         finally:
             selector.unregister(_remembered[-1])
         return
@@ -74,7 +74,7 @@ def signals_heard(selector: selectors.BaseSelector) -> Iterator[Bell]:
         try:
             before = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
             selector.register(heard, selectors.EVENT_READ)
-            yield Bell(heard)
+            yield WakeupSocket(heard)
         finally:
             with suppress(KeyError):  # it was interrupted before it was registered
                 selector.unregister(heard)

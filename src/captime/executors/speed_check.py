@@ -29,7 +29,7 @@ def reference_launch(tag: str, number: int = 0) -> Launch:
     return plain_launch(sys.executable, "-I", "-S", "-c", _WORK, number=number, tag=f"{tag}/reference")
 
 
-class Pulse:
+class SpeedChecks:
     """When each slot has to do the piece of work again, and what came of it.
 
     Args:

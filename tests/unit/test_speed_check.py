@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from captime.executors import LocalExecutor, reference
-from captime.executors.reference import REMEASURE_SECONDS, TIMES, Pulse
+from captime.executors import LocalExecutor, speed_check
+from captime.executors.speed_check import REMEASURE_SECONDS, TIMES, SpeedChecks
 from captime.runs import RunOutcome, RunRequest
 from supervised import Bench, Plain, comes_true, launch
 
 
 @pytest.fixture
-def pulse() -> Pulse:
+def pulse() -> SpeedChecks:
     """Of two slots."""
-    return Pulse(range(2), now=0.0)
+    return SpeedChecks(range(2), now=0.0)
 
 
-def hear(pulse: Pulse, slot: int, *seconds: float) -> bool:
+def hear(pulse: SpeedChecks, slot: int, *seconds: float) -> bool:
     """The piece of work was done; whether the slot has drifted."""
     for each in seconds:
         pulse.hear(slot, each)
     return pulse.has_drifted(slot)
 
 
-def test_each_slot_is_measured_early_and_then_every_ten_minutes(pulse: Pulse) -> None:
+def test_each_slot_is_measured_early_and_then_every_ten_minutes(pulse: SpeedChecks) -> None:
     """Not at the very beginning: there, cores that have nothing to do are faster than they will be."""
     assert not pulse.is_due(0, 0.0)
     assert pulse.is_due(0, 11.0)
@@ -38,7 +38,7 @@ def test_each_slot_is_measured_early_and_then_every_ten_minutes(pulse: Pulse) ->
 
 
 @pytest.mark.parametrize(("later", "drifted"), [(0.052, False), (0.056, True), (0.044, True), (0.046, False)])
-def test_more_than_a_tenth_is_a_drift(pulse: Pulse, later: float, drifted: bool) -> None:
+def test_more_than_a_tenth_is_a_drift(pulse: SpeedChecks, later: float, drifted: bool) -> None:
     """In either direction; and only that slot has it."""
     assert pulse.is_due(0, 11.0)
     assert not hear(pulse, 0, 0.05, 0.09, 0.07)
@@ -47,7 +47,7 @@ def test_more_than_a_tenth_is_a_drift(pulse: Pulse, later: float, drifted: bool)
     assert not pulse.has_drifted(1)
 
 
-def test_a_drift_ends_when_the_machine_is_as_it_was(pulse: Pulse) -> None:
+def test_a_drift_ends_when_the_machine_is_as_it_was(pulse: SpeedChecks) -> None:
     """Compared with the first time, not with the last."""
     for now, seconds, drifted in (
         (11.0, 0.05, False),
@@ -59,7 +59,7 @@ def test_a_drift_ends_when_the_machine_is_as_it_was(pulse: Pulse) -> None:
         assert hear(pulse, 0, *[seconds] * TIMES) is drifted
 
 
-def test_a_piece_of_work_that_came_to_nothing_says_nothing(pulse: Pulse) -> None:
+def test_a_piece_of_work_that_came_to_nothing_says_nothing(pulse: SpeedChecks) -> None:
     """Nor does one that was done too few times."""
     assert pulse.is_due(0, 11.0)
     assert not hear(pulse, 0, *[math.inf] * TIMES)
@@ -85,9 +85,9 @@ def test_runs_on_a_machine_that_became_slower_are_flagged(tmp_path: Path, monkey
     burn = tmp_path / "seconds"
     burn.write_text("0.05", encoding="ascii")
     work = f"import time\nwhile time.process_time() < float(open({str(burn)!r}).read()): pass"
-    monkeypatch.setattr(reference, "_WORK", work)
-    monkeypatch.setattr(reference, "_FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(reference, "REMEASURE_SECONDS", 1.5)
+    monkeypatch.setattr(speed_check, "_WORK", work)
+    monkeypatch.setattr(speed_check, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(speed_check, "REMEASURE_SECONDS", 1.5)
 
     def flagged(outcome: RunOutcome) -> bool:
         return outcome.measured is not None and "drifted" in outcome.measured.flags

@@ -4,7 +4,7 @@ A lost run is our fault, so dropping it would be wrong: long runs are lost more 
 with the same seed. After so many losses, or at once if the program cannot repeat itself, it is given up instead: "was
 seen unfinished after so many seconds" is all that will ever be known of it, and the bounds count it as that.
 
-Losses on a machine that is out of disk, memory, processes or descriptors do not count towards that: `Waiting` holds
+Losses on a machine that is out of disk, memory, processes or descriptors do not count: `WaitingExecutor` holds
 runs back until the machine is fit again, and says when it stays unfit.
 """
 
@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from captime.arrays import IntArray
-from captime.executors.around import Around
 from captime.executors.protocol import Executor
+from captime.executors.wrapper import ExecutorWrapper
 from captime.runs import Measurement, RunOutcome, RunRequest, Shortage, Status, Verdict
 
 MOST_LOSSES = 3
@@ -35,7 +35,7 @@ _log = logging.getLogger("captime")
 Note = Callable[..., None]
 
 
-class Losses(Around):
+class LossLimit(ExecutorWrapper):
     """An executor that gives up runs which were lost too often.
 
     Args:
@@ -90,7 +90,7 @@ class Unfit:
     configs: tuple[int, ...] = ()
 
 
-class Waiting(Around):
+class WaitingExecutor(ExecutorWrapper):
     """An executor that waits while machines are unfit, and stops waiting after a while.
 
     A run that was refused before it began is submitted again as the same attempt: nothing has happened to it, so there

@@ -26,7 +26,7 @@ _DIED = ("KilledWorker", "FutureCancelledError", "CancelledError")
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
+class WorkersPresent:
     """Who is there.
 
     Attributes:
@@ -37,7 +37,7 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class WorkerLeft:
     """A worker has gone.
 
     Attributes:
@@ -48,7 +48,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CallAnswered:
     """A call came back.
 
     Attributes:
@@ -61,7 +61,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class CallFailed:
     """A call will not come back.
 
     Attributes:
@@ -76,7 +76,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MessageReceived:
     """Somebody said something under the name that we listen to.
 
     Attributes:
@@ -87,12 +87,12 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class CutOff:
+class SchedulerUnreachable:
     """The scheduler cannot be heard; the client tries to reach it again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class SchedulerGone:
     """The scheduler will not be heard again.
 
     Attributes:
@@ -102,10 +102,10 @@ class Gone:
     why: str
 
 
-News = Workers | Left | Answered | Failed | Told | CutOff | Gone
+News = WorkersPresent | WorkerLeft | CallAnswered | CallFailed | MessageReceived | SchedulerUnreachable | SchedulerGone
 
 
-class Link:
+class DaskClient:
     """A Dask client as the executor needs it.
 
     Args:
@@ -166,7 +166,7 @@ class Link:
                 allow_other_workers=False,
             )
         except ClosedClientError as trouble:
-            self._say(Failed(call, str(trouble)))
+            self._say(CallFailed(call, str(trouble)))
             return
         self._calls[call] = future
         self._client.loop.add_callback(self._fetch, call, future)
@@ -202,14 +202,14 @@ class Link:
     # ------------------------------------------------------------------ Dask's thread
 
     def _subscribe(self) -> None:
-        self._client.subscribe_topic(self._topic, lambda event: self._say(Told(event[1])))
+        self._client.subscribe_topic(self._topic, lambda event: self._say(MessageReceived(event[1])))
         self._client.subscribe_topic(_WORKERS, self._heard_of_workers)
 
     def _heard_of_workers(self, event: tuple[float, Any]) -> None:
         message = event[1]
         action = message.get("action") if isinstance(message, Mapping) else None
         if action == "remove-worker":
-            self._say(Left(message["worker"]))
+            self._say(WorkerLeft(message["worker"]))
         elif action == "add-worker":
             self._nudge.set()
 
@@ -227,9 +227,9 @@ class Link:
         except Exception as trouble:  # noqa: BLE001 (whatever was raised on another machine is news, not our error)
             self._nudge.set()
             kind = type(trouble).__name__
-            self._say(Failed(call, f"{kind}: {trouble}", died=kind in _DIED))
+            self._say(CallFailed(call, f"{kind}: {trouble}", died=kind in _DIED))
         else:
-            self._say(Answered(call, value))
+            self._say(CallAnswered(call, value))
         finally:
             if self._calls.get(call) is future:
                 del self._calls[call]
@@ -243,10 +243,10 @@ class Link:
             await self._client.run(function, *arguments, workers=addresses, asynchronous=True)
         except Exception as trouble:  # noqa: BLE001 (as above)
             if call is not None:
-                self._say(Failed(call, f"{type(trouble).__name__}: {trouble}"))
+                self._say(CallFailed(call, f"{type(trouble).__name__}: {trouble}"))
         else:
             if call is not None:
-                self._say(Answered(call, None))
+                self._say(CallAnswered(call, None))
 
     async def _watch(self) -> None:
         """See who is there, now and then, and whether the scheduler is."""
@@ -258,13 +258,13 @@ class Link:
                     self._subscribe()
                 cut = False
                 with suppress(OSError, asyncio.TimeoutError):
-                    self._say(Workers(dict(await client.scheduler.ncores())))
+                    self._say(WorkersPresent(dict(await client.scheduler.ncores())))
             elif client.status in ("closing", "closed"):
-                self._say(Gone(f"the connection to the scheduler at {self._address} was lost"))
+                self._say(SchedulerGone(f"the connection to the scheduler at {self._address} was lost"))
                 return
             elif not cut:
                 cut = True
-                self._say(CutOff())
+                self._say(SchedulerUnreachable())
             await self._wait()
 
     async def _wait(self) -> None:
@@ -275,7 +275,7 @@ class Link:
             await asyncio.wait_for(self._nudge.wait(), patience)
 
 
-class AbsentLink(Link):
+class NoClient(DaskClient):
     """A link to nowhere, for a campaign that was asked to stop before its cluster could be reached."""
 
     def __init__(self, topic: str) -> None:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from captime.arrays import IntArray
 from captime.errors import ScenarioError
-from captime.executors.around import Around
 from captime.executors.protocol import Executor
+from captime.executors.wrapper import ExecutorWrapper
 from captime.runs import RunOutcome, RunRequest
 
 
-class InOrder(Around):
+class FixedOrderExecutor(ExecutorWrapper):
     """An executor that answers in order.
 
     Args:

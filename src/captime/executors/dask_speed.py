@@ -12,7 +12,7 @@ Rule = Literal["same", "any", "normalised"]
 
 
 @dataclass(frozen=True, slots=True)
-class MachineTerms:
+class SpeedTerms:
     """What is demanded of machines.
 
     Attributes:
@@ -27,7 +27,7 @@ class MachineTerms:
     reference: float | None = None
 
 
-class Machines:
+class HostSpeeds:
     """The machines that take part, by host.
 
     Args:
@@ -37,7 +37,7 @@ class Machines:
         seconds: What the piece of work took on each host: the least that was seen, which is the least disturbed.
     """
 
-    def __init__(self, terms: MachineTerms) -> None:
+    def __init__(self, terms: SpeedTerms) -> None:
         self._terms = terms
         self._reference = terms.reference
         self.seconds: dict[str, float] = {}

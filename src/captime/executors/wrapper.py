@@ -7,7 +7,7 @@ from captime.executors.protocol import Executor
 from captime.runs import RunOutcome, RunRequest
 
 
-class Around:
+class ExecutorWrapper:
     """Passes everything on.
 
     Args:

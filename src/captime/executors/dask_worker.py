@@ -21,9 +21,9 @@ from uuid import uuid4
 
 from distributed import get_worker
 
-from captime.executors.dask_files import Missing, Shelf
+from captime.executors.dask_files import FilesMissing, FileStore
 from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, cores
-from captime.executors.reference import reference_launch
+from captime.executors.speed_check import reference_launch
 from captime.runs import Halt
 from captime.supervision.channel import Channel
 from captime.supervision.messages import Launch, Report
@@ -44,7 +44,7 @@ another station, both unrun; or `("doubled",)` for one that has been here before
 
 
 @dataclass(slots=True)
-class _Desk:
+class _WorkerSlot:
     """One slot: its supervisor, and how it is woken up."""
 
     index: int
@@ -72,20 +72,20 @@ class Station:
         # A worker that was given just so many cores may tie its runs to them; another one would only guess.
         pin = len(cores()) == slots
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
-        self._shelf = Shelf(tag)
+        self._files = FileStore(tag)
         self._lock = threading.Lock()
         self._been_here: set[int] = set()
         self._stopped: set[int] = set()
-        self._at: dict[int, _Desk] = {}
+        self._at: dict[int, _WorkerSlot] = {}
         self._held = 0
         self._used = time.monotonic()
         self._closing = False
-        self._desks = [_Desk(handle.index, handle, *socket.socketpair()) for handle in self._place.handles]
-        self._free: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
-        for desk in self._desks:
-            desk.heard.setblocking(False)
-            desk.bell.setblocking(False)
-            self._free.put(desk)
+        self._slots = [_WorkerSlot(handle.index, handle, *socket.socketpair()) for handle in self._place.handles]
+        self._free: queue.SimpleQueue[_WorkerSlot] = queue.SimpleQueue()
+        for slot in self._slots:
+            slot.heard.setblocking(False)
+            slot.bell.setblocking(False)
+            self._free.put(slot)
 
     def facts(self) -> dict[str, Any]:
         """What the coordinator has to know."""
@@ -93,7 +93,7 @@ class Station:
         return {
             "station": self.name,
             "host": socket.gethostname(),
-            "slots": len(self._desks),
+            "slots": len(self._slots),
             "isolation": self._place.isolation,
             "overhead": [overhead.added, overhead.measured, overhead.worst],
             "reference": self.reference(),
@@ -103,11 +103,11 @@ class Station:
     def reference(self) -> float:
         """CPU seconds of a fixed piece of work here; the least of a few, which other work disturbs least."""
         launch = reference_launch(self._tag)
-        desk = self._free.get()
+        slot = self._free.get()
         try:
-            reports = [self._perform(desk, launch, lambda: True, lambda *_: None) for _ in range(_REFERENCES)]
+            reports = [self._perform(slot, launch, lambda: True, lambda *_: None) for _ in range(_REFERENCES)]
         finally:
-            self._free.put(desk)
+            self._free.put(slot)
         return min(report.runtime_ns for report in reports) / _SECOND
 
     def run(self, order: dict[str, Any], wanted: Callable[[], bool], tell: Callable[[float, int], None]) -> Answer:
@@ -123,36 +123,36 @@ class Station:
             if lease in self._been_here:
                 return ("doubled",)
             self._been_here.add(lease)
-        ready = self._shelf.made_ready(
+        ready = self._files.made_ready(
             Launch.from_json(order["launch"]), [(path, digest) for path, digest in order["files"]], order["instance"]
         )
-        if isinstance(ready, Missing):
+        if isinstance(ready, FilesMissing):
             return ("missing", ready.to_send, ready.why)
-        desk = self._free.get()
+        slot = self._free.get()
         try:
             with self._lock:
-                self._at[lease] = desk
+                self._at[lease] = slot
                 stopped = lease in self._stopped
             if stopped:
-                return ("report", Report(lease, "cancelled").to_json(), desk.index)
-            report = self._perform(desk, ready.launch, wanted, tell)
+                return ("report", Report(lease, "cancelled").to_json(), slot.index)
+            report = self._perform(slot, ready.launch, wanted, tell)
         finally:
             with self._lock:
                 self._at.pop(lease, None)
                 self._stopped.discard(lease)
             self._used = time.monotonic()
-            self._free.put(desk)
-        return ("report", ready.reworded(report).to_json(), desk.index)
+            self._free.put(slot)
+        return ("report", ready.reworded(report).to_json(), slot.index)
 
     def _perform(
-        self, desk: _Desk, launch: Launch, wanted: Callable[[], bool], tell: Callable[[float, int], None]
+        self, slot: _WorkerSlot, launch: Launch, wanted: Callable[[], bool], tell: Callable[[float, int], None]
     ) -> Report:
-        handle, told, ours = desk.handle, _FIRST_PROGRESS_NS // 2, False
+        handle, told, ours = slot.handle, _FIRST_PROGRESS_NS // 2, False
         handle.give(launch)
         while not handle.channel.closed:
-            watched: list[Channel | socket.socket] = [handle.channel, desk.heard]
+            watched: list[Channel | socket.socket] = [handle.channel, slot.heard]
             to_write = [handle.channel] if handle.channel.waiting else []
-            rung = desk.heard in select.select(watched, to_write, [], _LOOK_SECONDS)[0]
+            rung = slot.heard in select.select(watched, to_write, [], _LOOK_SECONDS)[0]
             handle.channel.flush()
             for word, text in handle.hear():
                 if word == "report":
@@ -164,9 +164,9 @@ class Station:
                     )
                 if word == "progress" and (seen := int(text.split()[1])) >= 2 * told:
                     told = seen
-                    tell(seen / _SECOND, desk.index)
+                    tell(seen / _SECOND, slot.index)
             if rung:
-                desk.heard.recv(4096)
+                slot.heard.recv(4096)
                 if launch.number in self._stopped:
                     handle.channel.send("cancel", str(launch.number))
             elif not ours and not wanted():
@@ -174,16 +174,16 @@ class Station:
                 handle.channel.send("cancel", str(launch.number))
             why = handle.trouble()
             if why:
-                return self._bury(desk, launch, why)
-        return self._bury(desk, launch)
+                return self._clear_dead(slot, launch, why)
+        return self._clear_dead(slot, launch)
 
-    def _bury(self, desk: _Desk, launch: Launch, why: str = "") -> Report:
+    def _clear_dead(self, slot: _WorkerSlot, launch: Launch, why: str = "") -> Report:
         """A supervisor is dead, or in trouble: its run is lost, nothing survives, and the slot is opened again."""
         if self._closing:
             return Report(launch.number, "lost", problem="the station was closed")
-        how = desk.handle.clear_away()
+        how = slot.handle.clear_away()
         sweep_tag(launch.tag, whole=True)
-        desk.handle = self._place.open(desk.index)
+        slot.handle = self._place.open(slot.index)
         with self._lock:
             self._held += bool(why)
             halt = Halt.SUPERVISOR_HELD if why and self._held >= HELD_TOO_OFTEN else None
@@ -194,13 +194,13 @@ class Station:
         with self._lock:
             for lease in leases:
                 self._stopped.add(lease)
-                desk = self._at.get(lease)
-                if desk is not None:
-                    desk.bell.send(b"!")
+                slot = self._at.get(lease)
+                if slot is not None:
+                    slot.bell.send(b"!")
 
     def take(self, path: str, digest: str, content: bytes) -> None:
         """Keep an instance that was sent."""
-        self._shelf.take(path, digest, content)
+        self._files.take(path, digest, content)
 
     @property
     def idle(self) -> bool:
@@ -212,13 +212,13 @@ class Station:
         self._closing = True
         self.stop(list(self._at))
         with suppress(queue.Empty):
-            for _ in self._desks:
+            for _ in self._slots:
                 self._free.get(timeout=_GOODBYE_SECONDS)
-        self._place.close([desk.handle for desk in self._desks])
-        for desk in self._desks:
-            desk.heard.close()
-            desk.bell.close()
-        self._shelf.close()
+        self._place.close([slot.handle for slot in self._slots])
+        for slot in self._slots:
+            slot.heard.close()
+            slot.bell.close()
+        self._files.close()
 
 
 _STATIONS: dict[str, Station] = {}
