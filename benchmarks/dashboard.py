@@ -31,7 +31,7 @@ import numpy as np
 from captime.certificate import Certificate
 from captime.errors import LedgerLocked
 from captime.ledger import ConfigRow, Ledger, SampleRow
-from captime.ledger.slots import Seat, SlotBoard
+from captime.ledger.slot_board import SlotBoard, SlotId
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 
 _CONFIGS = 100
@@ -73,7 +73,7 @@ class Campaign:
 
     def work(self, seconds: float) -> list[float]:
         """Run after run, for so many seconds; how long each commit took."""
-        taken, until, seat = [], time.perf_counter() + seconds, Seat(0, "here")
+        taken, until, seat = [], time.perf_counter() + seconds, SlotId(0, "here")
         while time.perf_counter() < until:
             request = self._request()
             begun = time.perf_counter()

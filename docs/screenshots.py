@@ -23,7 +23,7 @@ import numpy as np
 
 from captime.campaign import Manner, run_campaign
 from captime.ledger import ConfigRow, LedgerReader
-from captime.ledger.slots import Seat, SlotBoard
+from captime.ledger.slot_board import SlotBoard, SlotId
 from captime.sources import RuntimeTable
 from captime.sources.synthetic import synthetic_table
 from captime.utilities import parse_utility
@@ -80,8 +80,8 @@ def demo_ledger(folder: Path, midway: Callable[[Path, Callable[[], None]], None]
                 def tell() -> None:
                     # Virtual slots have no numbers: each run gets one here. One has just ended, and nobody follows yet.
                     for slot, (request, seconds) in enumerate(executor.watch()):
-                        board.running(Seat(slot, "here"), request, seconds)
-                    board.idle(Seat(_SLOTS - 1, "here"))
+                        board.running(SlotId(slot, "here"), request, seconds)
+                    board.idle(SlotId(_SLOTS - 1, "here"))
 
                 tell()
                 midway(path, tell)

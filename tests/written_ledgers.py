@@ -113,7 +113,7 @@ def written(
     configs = [ConfigRow(index, f"c{index}", {"settings": {"x": index}}) for index in range(n_configs)]
     with Ledger.create(path, scenario, configs) as ledger:
         # These ledgers have to be right, not to survive a power cut.
-        ledger._pen.connection.execute("PRAGMA synchronous = OFF")
+        ledger._writer.connection.execute("PRAGMA synchronous = OFF")
         scribe = Scribe(ledger, decider)
         executor = VirtualExecutor(table, FixedOrder(np.arange(n_instances)), workers, loses=loses)
         evidence = Evidence(n_configs, decider.plan, problem.utility)

@@ -9,7 +9,7 @@ import pytest
 
 from browsers import Page, browser
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
-from captime.ledger.slots import Seat, SlotBoard
+from captime.ledger.slot_board import SlotBoard, SlotId
 from captime.report.numbers.duel import duel
 from captime.report.page.html import report_page, write_report
 from captime.report.story import Story, read_story
@@ -220,7 +220,7 @@ def test_sixty_payloads_on_the_board_of_slots_run_nowhere(chromium: Any, tmp_pat
     with Ledger.create(path, SCENARIO, configs) as ledger, SlotBoard(path, ledger.campaign_id) as board:
         for index, payload in enumerate(PAYLOADS):
             ledger.started([RunRequest(index, index, 60.0)], {index: SampleRow(index, payload, "", 1)})
-            board.running(Seat(index, payload[:70], payload[:70]), RunRequest(index, index, 60.0))
+            board.running(SlotId(index, payload[:70], payload[:70]), RunRequest(index, index, 60.0))
         with served(path) as running:
             seen = Page(chromium)
             seen.page.goto(running.address)
@@ -287,8 +287,8 @@ def test_the_dashboard_shows_what_runs_on_which_slot(chromium: Any, tmp_path: Pa
     """A tile per slot, with a bar that grows towards the captime; news come by themselves; it fits a phone."""
     path = tmp_path / "hand.ledger"
     with hand_written(path) as ledger, SlotBoard(path, ledger.campaign_id) as board, served(path) as running:
-        board.running(Seat(0, "here"), RunRequest(1, 3, 60.0), 30.0)
-        board.idle(Seat(1, "here"))
+        board.running(SlotId(0, "here"), RunRequest(1, 3, 60.0), 30.0)
+        board.idle(SlotId(1, "here"))
         seen = Page(chromium, width=width)
         seen.page.goto(running.address)
         seen.page.wait_for_selector("#slots .slot.idle", timeout=20_000)
@@ -301,7 +301,7 @@ def test_the_dashboard_shows_what_runs_on_which_slot(chromium: Any, tmp_path: Pa
         assert 0.45 <= seen.page.evaluate(FILLED) <= 1.0
         request = RunRequest(0, 9, 60.0)
         ledger.started([request], {9: SampleRow(9, "brand-new", "", 1)})
-        board.running(Seat(1, "here"), request)
+        board.running(SlotId(1, "here"), request)
         seen.page.wait_for_selector("#slots .place:has-text('brand-new')", timeout=15_000)
         assert seen.count("#slots .slot.idle") == 0
         assert seen.overflow() <= 0

@@ -15,7 +15,7 @@ from captime.dashboard.state import state_of
 from captime.dashboard.window import QUERY_SECONDS, Window
 from captime.errors import StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
-from captime.ledger.slots import Seat, SlotBoard
+from captime.ledger.slot_board import SlotBoard, SlotId
 from captime.report.story import read_story
 from captime.runs import RunOutcome, RunRequest, Status
 from dashboard_server import Served, served
@@ -81,9 +81,9 @@ def test_what_runs_on_which_slot_is_told_without_a_new_row(tmp_path: Path, monke
         assert first["live"]["slots"][0]["slot"] == ""
         while not told(first["version"]).get("same"):
             first = told(0)
-        board.idle(Seat(0, "here"))
-        board.running(Seat(1, "here"), RunRequest(1, 3, 60.0), 7.0)
-        board.running(Seat(2, "here"), RunRequest(0, 0, 60.0))
+        board.idle(SlotId(0, "here"))
+        board.running(SlotId(1, "here"), RunRequest(1, 3, 60.0), 7.0)
+        board.running(SlotId(2, "here"), RunRequest(0, 0, 60.0))
         second = told(first["version"])
         assert second["same"]
         # The third seat's run has an outcome in the ledger: it is not under way, whatever the board says.

@@ -37,7 +37,7 @@ def campaign(path: Path) -> CampaignResult:
 
 def campaign_that_dies(path: Path, wish: str) -> None:
     """In a process of its own: kill -9 at that place, if it is ever reached."""
-    crash_points._fuse = crash_points._Fuse(wish) if wish else None
+    crash_points._countdown = crash_points._CrashCountdown(wish) if wish else None
     campaign(path)
 
 

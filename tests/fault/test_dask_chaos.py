@@ -24,7 +24,7 @@ from captime.executors.dask_client import DaskClient, WorkerLeft
 from captime.executors.dask_speed import SpeedTerms
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
-from captime.ledger.flat import COLUMNS
+from captime.ledger.export import COLUMNS
 from captime.ledger.reading import STATUSES
 from captime.programs.protocol import Program
 from captime.runs import RunRequest, Status

@@ -15,7 +15,7 @@ pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from campaign_stand_ins import folder
 from captime.ledger import LedgerReader
-from captime.ledger.flat import COLUMNS
+from captime.ledger.export import COLUMNS
 from dask_clusters import cluster, eventually, with_executor
 from scripted_campaign import Scripted, scripted_campaign
 

@@ -14,7 +14,7 @@ import pytest
 
 from captime.errors import LedgerDamaged
 from captime.ledger import Ledger, LedgerReader
-from captime.ledger.copying import backup, salvage
+from captime.ledger.backup import backup, salvage
 from captime.skeptic import audit
 from ledger_workers import PROCESSES, carry_on, create, leave_open, scripted, without_rights, work
 
@@ -85,7 +85,7 @@ def test_killing_the_writer_loses_nothing_and_doubles_nothing(kills: int, tmp_pa
     kept = {row[:2] for row in facts(path)}
     assert {(each % 3, each // 3) for each in acknowledged} <= kept
     with Ledger.open(path) as ledger:
-        assert ledger._pen.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        assert ledger._writer.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         carry_on(ledger, until)
     assert facts(path) == whole(until, tmp_path)
     assert acknowledged, "nobody got anything done between the kills: nothing was tried"

@@ -24,15 +24,15 @@ def campaign(path: Path, notes: Notes, *, careless: bool = False) -> list[bytes]
     notes.begin(path.parent)
     locks = [lock_path(path).read_bytes()]
     with Ledger.open(path) as ledger:
-        pen = ledger._pen
-        pen.connection.execute("PRAGMA wal_autocheckpoint = 20")
+        writer = ledger._writer
+        writer.connection.execute("PRAGMA wal_autocheckpoint = 20")
         if careless:
-            pen.connection.execute("PRAGMA synchronous = NORMAL")
+            writer.connection.execute("PRAGMA synchronous = NORMAL")
         for position in range(RUNS):
             request = RunRequest(0, position, 1.0)
             ledger.started([request], {position: SampleRow(position, str(position), "", position)})
             ledger.observed([RunOutcome(request, Status.COMPLETED, 0.5, 0.5)])
-            notes.acknowledge(pen.chain.sequence)
+            notes.acknowledge(writer.chain.sequence)
             locks.append(lock_path(path).read_bytes())
     return locks
 
@@ -47,7 +47,7 @@ def rows_found(path: Path, files: dict[Path, bytes], lock: bytes, *, read_first:
         with LedgerReader(path) as reader:
             reader.check_end()
     with Ledger.open(path) as ledger:
-        rows = ledger._pen.chain.sequence - 1  # its own signature is the last
+        rows = ledger._writer.chain.sequence - 1  # its own signature is the last
         ledger.noted("went on")
     with LedgerReader(path) as reader:
         assert sum(1 for _ in reader.walk()) == reader.last_sequence

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from captime.errors import CaptimeError, ScenarioError, TableError
 from captime.files import check_limited, open_limited, read_limited
 from captime.ledger import ConfigRow, Ledger, LedgerReader
-from captime.ledger.copying import backup, salvage
+from captime.ledger.backup import backup, salvage
 from captime.ledger.ownership import lock_path, read_mark
 from captime.report.trace_story import read_trace_story
 from captime.report.words import LONGEST_MESSAGE, message

@@ -14,7 +14,7 @@ from captime.certificate import Certificate
 from captime.cli import app
 from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, SampleRow
-from captime.ledger.flat import COLUMNS
+from captime.ledger.export import COLUMNS
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from forgery import forge
 from written_ledgers import runtimes, written
@@ -47,7 +47,7 @@ def strange(tmp_path: Path) -> Path:
     ledger.observed([RunOutcome(runs[1], Status.COMPLETED, 0.5, 0.5, "-x", Verdict.ANSWERED, measured)])
     ledger.noted("warning", what="\x1b]0;title\x07")
     ledger.flush()
-    ledger._pen.put_down()  # under way, as far as the rows tell
+    ledger._writer.close()  # under way, as far as the rows tell
     return path
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from captime.errors import LedgerInUse, StorageTrouble
-from captime.ledger import ConfigRow, Ledger, ownership, places
+from captime.ledger import ConfigRow, Ledger, filesystem, ownership
+from captime.ledger.filesystem import file_system, is_network, sqlite_note
 from captime.ledger.ownership import Owner, WriteLock, lock_path, read_mark
-from captime.ledger.places import file_system, is_network, sqlite_note
 from ledger_workers import PROCESSES, grab
 
 CONFIGS = [ConfigRow(0, "a")]
@@ -60,7 +60,7 @@ def test_who_may_take_over_from_whom(case: str, tmp_path: Path, monkeypatch: pyt
     if closed:
         ledger.close()
     else:
-        ledger._pen.put_down()  # as a dead process would leave it, but for the files beside it
+        ledger._writer.close()  # as a dead process would leave it, but for the files beside it
     monkeypatch.setattr(ownership.Owner, "here", lambda: now)
     monkeypatch.setattr(ownership, "process_start", lambda pid: alive.get(case, "") if pid == last.pid else "200")
     if refused is None:
@@ -138,12 +138,12 @@ def test_network_file_systems_are_refused_unless_asked_for(
     assert file_system(Path("/nfs/local disk/x"), mounts) == "xfs"
     assert file_system(Path("/nfsx"), mounts) == "ext4"
     assert is_network(kind)
-    monkeypatch.setattr(places, "file_system", lambda _: kind)
+    monkeypatch.setattr(filesystem, "file_system", lambda _: kind)
     path = tmp_path / "a.ledger"
     with pytest.raises(StorageTrouble, match=f"network file system \\({kind}\\)"):
         Ledger.create(path, {}, CONFIGS)
     with Ledger.create(path, {}, CONFIGS, network=True) as ledger:
-        ask = ledger._pen.connection.execute
+        ask = ledger._writer.connection.execute
         modes = ("journal_mode", "locking_mode", "synchronous")
         assert [ask(f"PRAGMA {mode}").fetchone()[0] for mode in modes] == ["delete", "exclusive", 3]
         ledger.noted("something")

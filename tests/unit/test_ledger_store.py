@@ -20,7 +20,7 @@ from captime.errors import (
     StorageTrouble,
 )
 from captime.ledger import Added, Asked, ConfigRow, Event, Ledger, LedgerReader, Noted, Observed, SampleRow, Started
-from captime.ledger.copying import salvage
+from captime.ledger.backup import salvage
 from captime.ledger.schema import APPLICATION_ID, TABLES
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.targets import Targets, no_targets
@@ -237,7 +237,7 @@ def test_the_file_has_the_settings_that_keep_it_safe(ledger: Ledger, path: Path)
         "busy_timeout": 5000,
         "application_id": APPLICATION_ID,
     }
-    connection = ledger._pen.connection
+    connection = ledger._writer.connection
     assert {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in asked} == asked
     strict = connection.execute("SELECT name, strict FROM pragma_table_list WHERE name IN ('outcome', 'start')")
     assert dict(strict.fetchall()) == {"outcome": 1, "start": 1}
@@ -286,11 +286,11 @@ def test_a_ledger_that_was_taken_over_is_not_written_any_more(ledger: Ledger, pa
     """Every transaction looks at the epoch first: an owner who slept through a take-over cannot do harm."""
     request = RunRequest(0, 0, 1.0)
     ledger.started([request], elements(request))
-    pen = ledger._pen
-    pen.epoch += 1  # what the newer owner would write is its own row; here we pretend to be the older one
+    writer = ledger._writer
+    writer.epoch += 1  # what the newer owner would write is its own row; here we pretend to be the older one
     with pytest.raises(LedgerInUse, match="taken over"):
         ledger.observed([done(request)])
-    pen.epoch -= 1
+    writer.epoch -= 1
     ledger.observed([done(request)])
 
 
@@ -310,12 +310,12 @@ def test_somebody_elses_lock_is_waited_for_and_then_told(ledger: Ledger, path: P
     holder = threading.Thread(target=hold)
     holder.start()
     assert holds.wait(30)
-    ledger._pen.connection.execute("PRAGMA busy_timeout = 200")
+    ledger._writer.connection.execute("PRAGMA busy_timeout = 200")
     head = ledger.head
     with pytest.raises(StorageTrouble, match="locked"):
         ledger.observed([done(request)])
     assert ledger.head == head
-    ledger._pen.connection.execute("PRAGMA busy_timeout = 20000")
+    ledger._writer.connection.execute("PRAGMA busy_timeout = 20000")
     threading.Timer(1.0, let_go.set).start()
     ledger.observed([done(request)])
     holder.join(30)

@@ -19,7 +19,7 @@ from captime.cli import app
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.executors.protocol import Board, Executor, NoBoard
-from captime.ledger.slots import Seat, Seated, SlotBoard, read_slots, slots_path, under_way
+from captime.ledger.slot_board import SlotBoard, SlotId, SlotUse, read_slots, slots_path, under_way
 from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Program
 from captime.report.campaign_view import View
@@ -31,20 +31,20 @@ from supervised import PYTHON, Bench, launch
 
 __all__ = ["folder"]
 
-HERE = Seat(0, "here")
+HERE = SlotId(0, "here")
 
 
 class Noticed(NoBoard):
     """A board that remembers everything it was told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, Seat, tuple[int, int] | None, float]] = []
+        self.told: list[tuple[str, SlotId, tuple[int, int] | None, float]] = []
 
-    def running(self, seat: Seat, request: RunRequest, seconds: float = 0.0) -> None:
+    def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
         """Remember it."""
         self.told.append(("running", seat, (request.config, request.attempt), seconds))
 
-    def idle(self, seat: Seat) -> None:
+    def idle(self, seat: SlotId) -> None:
         """Remember it."""
         self.told.append(("idle", seat, None, 0.0))
 
@@ -55,17 +55,17 @@ def test_what_is_told_can_be_read_and_goes_away_in_the_end(tmp_path: Path) -> No
     with SlotBoard(path, "campaign") as board:
         assert not slots_path(path).exists()
         board.idle(HERE)
-        board.running(Seat(1, "here"), RunRequest(3, 17, 60.0, 2))
+        board.running(SlotId(1, "here"), RunRequest(3, 17, 60.0, 2))
         before = read_slots(path)
         assert (before.campaign, before.pid) == ("campaign", os.getpid())
         assert [seated.run for seated in before.seats] == [None, (3, 17, 2)]
         assert before.seats[1].captime == 60.0
-        board.running(Seat(1, "here"), RunRequest(3, 17, 60.0, 2), 1.5)
+        board.running(SlotId(1, "here"), RunRequest(3, 17, 60.0, 2), 1.5)
         (_, seen) = read_slots(path).seats
         assert (seen.seen, seen.since_ns) == (1.5, before.seats[1].since_ns)
         assert seen.seconds(seen.seen_ns + 2 * 10**9) == 3.5
         board.gone(HERE)
-        board.running(Seat(0, "there", "tcp://10.0.0.1:4000"), RunRequest(1, 0, np.inf))
+        board.running(SlotId(0, "there", "tcp://10.0.0.1:4000"), RunRequest(1, 0, np.inf))
         assert [(each.seat.host, each.captime) for each in read_slots(path).seats] == [
             ("here", 60.0),
             ("there", np.inf),
@@ -80,7 +80,7 @@ def test_a_line_that_is_being_written_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     with SlotBoard(path, "campaign") as board:
         board.running(HERE, RunRequest(0, 0, 60.0))
-        board.running(Seat(1, "here"), RunRequest(1, 0, 60.0))
+        board.running(SlotId(1, "here"), RunRequest(1, 0, 60.0))
         content = bytearray(slots_path(path).read_bytes())
         for at in range(320, 320 + len(content[320:640].rstrip())):
             torn = content.copy()
@@ -96,7 +96,7 @@ def test_only_what_the_ledger_says_is_under_way_is_shown(tmp_path: Path) -> None
     path = tmp_path / "a.ledger"
     with SlotBoard(path, "ours") as board:
         board.running(HERE, RunRequest(0, 0, 60.0))
-        board.running(Seat(1, "here"), RunRequest(1, 0, 60.0))
+        board.running(SlotId(1, "here"), RunRequest(1, 0, 60.0))
         flying = {(1, 0, 0): None, (2, 5, 0): None}
         seats, unseated = under_way(path, "ours", flying)
         assert [seated.run for seated in seats] == [None, (1, 0, 0)]
@@ -118,8 +118,8 @@ def test_a_board_that_cannot_be_written_is_no_trouble(tmp_path: Path) -> None:
     os.mkfifo(slots_path(tmp_path / "pipe"))
     assert read_slots(tmp_path / "pipe").seats == ()
     with SlotBoard(tmp_path / "long", "c") as board:
-        board.running(Seat(0, "x" * 1000), RunRequest(0, 0, 1.0))
-        board.running(Seat(1, "x"), RunRequest(0, 0, 1.0))
+        board.running(SlotId(0, "x" * 1000), RunRequest(0, 0, 1.0))
+        board.running(SlotId(1, "x"), RunRequest(0, 0, 1.0))
         assert [seated.seat.slot for seated in read_slots(tmp_path / "long").seats] == [1]
 
 
@@ -134,15 +134,15 @@ def test_telling_costs_microseconds(tmp_path: Path) -> None:
 
 def test_slots_are_named_as_shortly_as_possible() -> None:
     """The number; with the machine where there are several; with the worker's port where a machine has several."""
-    one = [Seated(Seat(slot, "here")) for slot in range(2)]
+    one = [SlotUse(SlotId(slot, "here")) for slot in range(2)]
     assert slot_names(one) == ["slot 0", "slot 1"]
-    two = [*one, Seated(Seat(0, "there", "tcp://10.0.0.2:4000"))]
+    two = [*one, SlotUse(SlotId(0, "there", "tcp://10.0.0.2:4000"))]
     assert slot_names(two) == ["slot 0 on here", "slot 1 on here", "slot 0 on there"]
-    twice = [*two, Seated(Seat(0, "there", "tcp://10.0.0.2:4001"))]
+    twice = [*two, SlotUse(SlotId(0, "there", "tcp://10.0.0.2:4001"))]
     assert slot_names(twice)[2:] == ["slot 0 on there:4000", "slot 0 on there:4001"]
-    far = [Seated(Seat(0, "a.one.example")), Seated(Seat(0, "b.one.example"))]
+    far = [SlotUse(SlotId(0, "a.one.example")), SlotUse(SlotId(0, "b.one.example"))]
     assert slot_names(far) == ["slot 0 on a", "slot 0 on b"]
-    alike = [Seated(Seat(0, "a.one.example")), Seated(Seat(0, "a.two.example"))]
+    alike = [SlotUse(SlotId(0, "a.one.example")), SlotUse(SlotId(0, "a.two.example"))]
     assert slot_names(alike) == ["slot 0 on a.one.example", "slot 0 on a.two.example"]
 
 
@@ -161,7 +161,7 @@ def test_local_slots_tell_the_board_where_each_run_is(bench: Bench) -> None:
     """The seat on the board is the one in the outcome; at the end all seats are idle; a long run is seen on its way."""
     board = Noticed()
     bench.executor.show_on(board)
-    assert [told[:2] for told in board.told] == [("idle", Seat(slot, os.uname().nodename)) for slot in (0, 1)]
+    assert [told[:2] for told in board.told] == [("idle", SlotId(slot, os.uname().nodename)) for slot in (0, 1)]
     burn = launch(*PYTHON, "-c", "import time\nwhile time.process_time() < 0.8: pass")
     bench.program.launches = [launch("true")] * 5 + [burn]
     bench.executor.submit(bench.requests(range(6)))
@@ -189,7 +189,7 @@ def test_a_seat_is_free_after_its_supervisor_died(bench: Bench) -> None:
     os.kill(bench.executor.pids()[slot], 9)
     (outcome,) = bench.executor.collect(30.0)
     assert outcome.status.value == "lost"
-    assert board.told[-1][:2] == ("idle", Seat(slot, os.uname().nodename))
+    assert board.told[-1][:2] == ("idle", SlotId(slot, os.uname().nodename))
 
 
 class Shown(VirtualExecutor):
@@ -225,12 +225,12 @@ def test_a_campaign_has_a_board_as_long_as_it_runs(folder: Path) -> None:
 
 
 def test_status_shows_what_runs_on_which_slot(tmp_path: Path) -> None:
-    """Seat, configuration, instance, time and captime; nothing once the campaign is not running."""
+    """Slot, configuration, instance, time and captime; nothing once the campaign is not running."""
     path = tmp_path / "hand.ledger"
     with hand_written(path) as ledger:
         with SlotBoard(path, ledger.campaign_id) as board:
             board.idle(HERE)
-            board.running(Seat(1, "here"), RunRequest(1, 3, 60.0), 12.0)
+            board.running(SlotId(1, "here"), RunRequest(1, 3, 60.0), 12.0)
             told = json.loads(CliRunner().invoke(app, ["status", str(path), "--json"]).stdout)
             shown = CliRunner().invoke(app, ["status", str(path)]).stdout
         assert [slot["name"] for slot in told["slots"]] == ["slot 0", "slot 1"]
@@ -275,9 +275,9 @@ def test_the_terminal_shows_slots_as_they_are_now() -> None:
     """A line with a bar for each busy slot, as of the frame and not of the last lap; no line is too wide."""
     now = time.time_ns()
     seats = [
-        Seated(Seat(0, "here"), (0, 4, 0), 60.0, now, 30.0, now),
-        Seated(Seat(1, "here"), (1, 4, 0), np.inf, now, 2.0, now),
-        Seated(Seat(2, "here")),
+        SlotUse(SlotId(0, "here"), (0, 4, 0), 60.0, now, 30.0, now),
+        SlotUse(SlotId(1, "here"), (1, 4, 0), np.inf, now, 2.0, now),
+        SlotUse(SlotId(2, "here")),
     ]
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
     view = View(["a\x1b[31m", "b"], 0.2, "captime run", console, lambda: seats)

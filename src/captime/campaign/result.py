@@ -14,8 +14,8 @@ from captime.campaign.question import Question
 from captime.certificate import Certificate
 from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
+from captime.ledger.export import COLUMNS
 from captime.ledger.file_watch import Rescued
-from captime.ledger.flat import COLUMNS
 from captime.ledger.reading import which_mean
 from captime.live import LiveOutcome
 from captime.scenario import Scenario

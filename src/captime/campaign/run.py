@@ -43,7 +43,7 @@ from captime.executors.retry import PATIENCE, LossLimit, Unfit, WaitingExecutor
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.crash_points import reached
 from captime.ledger.rows import Noted
-from captime.ledger.slots import SlotBoard
+from captime.ledger.slot_board import SlotBoard
 from captime.live import Journal, LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey

@@ -7,7 +7,7 @@ import typer
 
 from captime.cli.printing import say
 from captime.cli.recorded import LedgerArgument, ledger_of
-from captime.ledger.copying import backup
+from captime.ledger.backup import backup
 
 
 def backup_command(

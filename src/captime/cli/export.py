@@ -14,7 +14,7 @@ from captime.cli.printing import say
 from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
 from captime.errors import MissingExtra, ScenarioError, StorageTrouble
 from captime.ledger import LedgerReader
-from captime.ledger.flat import COLUMNS
+from captime.ledger.export import COLUMNS
 from captime.report.words import printable
 
 # So many rows are in memory at once.

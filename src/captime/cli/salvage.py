@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from captime.cli.recorded import ledger_of
-from captime.ledger.copying import salvage
+from captime.ledger.backup import salvage
 from captime.report.words import message
 
 

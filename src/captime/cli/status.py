@@ -18,7 +18,7 @@ from captime.campaign.goals import goal_on_record
 from captime.cli.printing import print_table
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing
 from captime.ledger import Certified, LedgerReader
-from captime.ledger.slots import Seated, under_way
+from captime.ledger.slot_board import SlotUse, under_way
 from captime.report.configuration_words import ROWS_SHOWN
 from captime.report.ledger_words import OVER, liveness, note_words
 from captime.report.machine import certificate_json
@@ -226,7 +226,7 @@ def _added(reader: LedgerReader) -> list[list[object]]:
     return [entries for entries in listed if isinstance(entries, list)]
 
 
-def _seats(reader: LedgerReader, state: str) -> tuple[list[Seated], int]:
+def _seats(reader: LedgerReader, state: str) -> tuple[list[SlotUse], int]:
     """What is on the slots; nothing if nobody carries the campaign out."""
     if state in OVER:
         return [], 0
@@ -234,7 +234,7 @@ def _seats(reader: LedgerReader, state: str) -> tuple[list[Seated], int]:
     return under_way(reader.path, reader.campaign_id, flying)
 
 
-def _slots(reader: LedgerReader, names: list[str], seats: list[Seated]) -> list[dict[str, object]]:
+def _slots(reader: LedgerReader, names: list[str], seats: list[SlotUse]) -> list[dict[str, object]]:
     now = time.time_ns()
     flying = {(each.config, each.instance, each.attempt): each for each, _ in reader.in_flight()}
     places = {sample.position: sample.instance for sample in reader.sample_rows()}

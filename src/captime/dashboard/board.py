@@ -3,7 +3,7 @@
 import math
 
 from captime.dashboard.window import Window
-from captime.ledger.slots import Seat, Seated
+from captime.ledger.slot_board import SlotId, SlotUse
 from captime.report.charts.nodes import visible
 from captime.report.ledger_words import OVER
 from captime.report.slot_words import busy_words, slot_names
@@ -25,7 +25,7 @@ def live_part(window: Window) -> dict[str, object]:
     else:
         # Nobody says where: what the ledger knows is shown all the same.
         shown = list(flying.values())[:_TILES] if window.unseated else []
-        tiles = [_tile(window, "", request, Seated(Seat(0), seen_ns=at_ns)) for request, at_ns in shown]
+        tiles = [_tile(window, "", request, SlotUse(SlotId(0), seen_ns=at_ns)) for request, at_ns in shown]
     return {"state": window.liveness, "board": _sentence(window), "slots": tiles}
 
 
@@ -37,7 +37,7 @@ def _sentence(window: Window) -> str:
     return f"{told[0].upper()}{told[1:]}."
 
 
-def _tile(window: Window, slot: str, request: RunRequest | None, seated: Seated) -> dict[str, object]:
+def _tile(window: Window, slot: str, request: RunRequest | None, seated: SlotUse) -> dict[str, object]:
     if request is None:
         return {"slot": visible(slot)}
     config, position = request.config, request.instance

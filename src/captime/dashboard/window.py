@@ -13,7 +13,7 @@ from captime.errors import StorageTrouble
 from captime.ledger import Certified, ConfigRow, LedgerReader, Noted
 from captime.ledger.ownership import Owner
 from captime.ledger.reading import Columns
-from captime.ledger.slots import Seated, under_way
+from captime.ledger.slot_board import SlotUse, under_way
 from captime.report.known_runs import KnownRuns, known_runs
 from captime.report.ledger_words import OVER, liveness
 from captime.report.scoring import Scores, lottery_of, scores_of, utility_of
@@ -65,7 +65,7 @@ class Window:
         self.notes: list[Noted] = []
         self.recent: list[RunOutcome] = []
         self.in_flight: list[tuple[RunRequest, int]] = []
-        self.seats: list[Seated] = []
+        self.seats: list[SlotUse] = []
         self.unseated = 0
         self.scores: Scores | None = None
         self.runs: KnownRuns | None = None

@@ -18,7 +18,7 @@ from captime.executors.dask_files import Digests
 from captime.executors.dask_speed import SpeedTerms
 from captime.executors.dask_workers import Note, WorkerPool, WorkerRecord
 from captime.executors.protocol import Board, NoBoard
-from captime.ledger.slots import Seat
+from captime.ledger.slot_board import SlotId
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 from captime.supervision.messages import Report, lost_by_change
@@ -124,7 +124,7 @@ class Leases:
         self._holder: dict[int, WorkerRecord] = {}
         self._sending: dict[tuple[str, str], list[int]] = {}
         self._given_up: dict[int, tuple[RunRequest, WorkerRecord]] = {}
-        self._seats: dict[int, Seat] = {}
+        self._seats: dict[int, SlotId] = {}
 
     # ------------------------------------------------------------------ giving
 
@@ -316,5 +316,5 @@ class Leases:
             held.clear()
 
 
-def _seat(worker: WorkerRecord, slot: int) -> Seat:
-    return Seat(slot, worker.host, worker.address)
+def _seat(worker: WorkerRecord, slot: int) -> SlotId:
+    return SlotId(slot, worker.host, worker.address)

@@ -20,7 +20,7 @@ from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, Overhead
 from captime.executors.protocol import Board, NoBoard
 from captime.executors.signals import signals_heard
 from captime.executors.speed_check import TIMES, SpeedChecks, reference_launch
-from captime.ledger.slots import Seat
+from captime.ledger.slot_board import SlotId
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest
 from captime.supervision.fitness import MemoryKiller
@@ -366,5 +366,5 @@ def _seconds(report: Report) -> float:
     return report.runtime_ns / _SECOND if report.ended == "exit" and report.exit_code == 0 else math.inf
 
 
-def _seat(handle: SlotClient) -> Seat:
-    return Seat(handle.index, _HOST)
+def _seat(handle: SlotClient) -> SlotId:
+    return SlotId(handle.index, _HOST)

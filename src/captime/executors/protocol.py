@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from captime.arrays import IntArray
-from captime.ledger.slots import Seat
+from captime.ledger.slot_board import SlotId
 from captime.runs import RunOutcome, RunRequest
 
 
@@ -57,15 +57,15 @@ class Executor(Protocol):
 class Board(Protocol):
     """Is told what runs where, for those who look on. No decision depends on it; it never waits and never fails."""
 
-    def running(self, seat: Seat, request: RunRequest, seconds: float = 0.0) -> None:
+    def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
         """This run is there, and was seen unfinished after so many seconds."""
         ...
 
-    def idle(self, seat: Seat) -> None:
+    def idle(self, seat: SlotId) -> None:
         """Nothing runs there."""
         ...
 
-    def gone(self, seat: Seat) -> None:
+    def gone(self, seat: SlotId) -> None:
         """There is no such seat any more."""
         ...
 
@@ -73,13 +73,13 @@ class Board(Protocol):
 class NoBoard:
     """A board that nobody looks at."""
 
-    def running(self, seat: Seat, request: RunRequest, seconds: float = 0.0) -> None:
+    def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
         """Forget it."""
 
-    def idle(self, seat: Seat) -> None:
+    def idle(self, seat: SlotId) -> None:
         """Forget it."""
 
-    def gone(self, seat: Seat) -> None:
+    def gone(self, seat: SlotId) -> None:
         """Forget it."""
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
-from captime.ledger.places import full_sync
+from captime.ledger.filesystem import full_sync
 from captime.ledger.schema import APPLICATION_ID, TABLES, VERSION
-from captime.ledger.trouble import salvage_it, told_in_our_words
+from captime.ledger.sqlite_errors import errors_translated, salvage_advice
 
 BUSY_SECONDS = 5.0
 """How long to wait for somebody else's lock."""
@@ -65,7 +65,7 @@ def _set_journal(connection: sqlite3.Connection, path: Path, wanted: str) -> Non
 def reader(path: Path, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
     """A connection that can do no harm. It neither blocks the writer nor is blocked by it."""
     check_is_ledger_file(path)
-    with told_in_our_words(path, "opening it"):
+    with errors_translated(path, "opening it"):
         try:
             connection = _connected_or_put_back(path, patience)
         except sqlite3.OperationalError as error:
@@ -142,7 +142,7 @@ def _put_back(path: Path, patience: float) -> None:
 
 def lenient_reader(path: Path) -> sqlite3.Connection:
     """A connection that reads as much as it can of a damaged file."""
-    with told_in_our_words(path, "opening it"):
+    with errors_translated(path, "opening it"):
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
         _header(path)
@@ -204,13 +204,13 @@ def check_is_ledger_file(path: Path) -> None:
         size, told = _sizes(path)
         if size != told and not has_log(path):
             raise LedgerDamaged(
-                f"{path} was cut: it has {size:,} bytes, but says of itself that it has {told:,}", salvage_it(path)
+                f"{path} was cut: it has {size:,} bytes, but says of itself that it has {told:,}", salvage_advice(path)
             )
 
 
 def _sizes(path: Path) -> tuple[int, int]:
     """How many bytes a file has, and how many it says it has."""
-    with told_in_our_words(path, "looking at it"):
+    with errors_translated(path, "looking at it"):
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
         size = path.stat().st_size
@@ -246,7 +246,7 @@ def _header(path: Path) -> bytes:
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> int:
     """Refuse an SQLite file that is not a ledger, or a ledger of a newer captime; return the version of its tables."""
-    with told_in_our_words(path, "reading what tables it has"):
+    with errors_translated(path, "reading what tables it has"):
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         found = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}

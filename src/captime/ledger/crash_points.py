@@ -15,7 +15,7 @@ _VARIABLE = "CAPTIME_CRASH_AT"
 When = Literal["before", "after"]
 
 
-class _Fuse:
+class _CrashCountdown:
     """Burns down by one each time its place is reached."""
 
     def __init__(self, wish: str) -> None:
@@ -36,7 +36,7 @@ class _Fuse:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-_fuse = _Fuse(os.environ[_VARIABLE]) if os.environ.get(_VARIABLE) else None
+_countdown = _CrashCountdown(os.environ[_VARIABLE]) if os.environ.get(_VARIABLE) else None
 
 
 def reached(name: str, when: When = "after") -> None:
@@ -46,5 +46,5 @@ def reached(name: str, when: When = "after") -> None:
         name: What is being done, such as `row-committed`.
         when: Just before it is done, or just after.
     """
-    if _fuse is not None:
-        _fuse.reached(name, when)
+    if _countdown is not None:
+        _countdown.reached(name, when)

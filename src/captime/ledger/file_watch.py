@@ -19,11 +19,11 @@ from captime.errors import LedgerDamaged, LedgerError, ScenarioError
 from captime.ledger.chain import Chain
 from captime.ledger.connection import log_path, reader, writer
 from captime.ledger.encoding import note_values, to_json
-from captime.ledger.places import sync_directory
+from captime.ledger.filesystem import sync_directory
+from captime.ledger.integrity import tail, walk
 from captime.ledger.schema import NOTE
-from captime.ledger.transaction import Transaction
-from captime.ledger.trouble import told_in_our_words
-from captime.ledger.walking import tail, walk
+from captime.ledger.sqlite_errors import errors_translated
+from captime.ledger.writer import Transaction
 
 _BETWEEN_LOOKS = 1.0
 # Device and number of a file.
@@ -169,7 +169,7 @@ def rescue(connection: sqlite3.Connection, path: Path, why: str) -> Rescued | No
 
 def _copied(connection: sqlite3.Connection, target: Path, why: str) -> int:
     part = target.with_name(target.name + ".part")
-    with told_in_our_words(target, "saving what is left"):
+    with errors_translated(target, "saving what is left"):
         try:
             part.unlink(missing_ok=True)
             with closing(sqlite3.connect(part)) as copy:

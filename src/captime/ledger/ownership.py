@@ -19,8 +19,8 @@ from typing import Self
 from captime.errors import LedgerInUse
 from captime.files import open_limited
 from captime.ledger.crash_points import reached
-from captime.ledger.places import sync_directory
-from captime.ledger.trouble import told_in_our_words
+from captime.ledger.filesystem import sync_directory
+from captime.ledger.sqlite_errors import errors_translated
 
 # The first line has this length, so that it can be replaced in one stroke; the second tells who holds the lock.
 _LINE = 160
@@ -133,7 +133,7 @@ class WriteLock:
         self._ledger = ledger
         self._path = lock_path(ledger)
         self.owner = Owner.here()
-        with told_in_our_words(ledger, "taking its lock"):
+        with errors_translated(ledger, "taking its lock"):
             self._file = self._take()
             reached("lock-taken")
             told = json.dumps(asdict(self.owner)).encode() + b"\n"

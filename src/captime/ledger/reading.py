@@ -20,15 +20,15 @@ from captime.ledger.chain import Row
 from captime.ledger.closing import Closing
 from captime.ledger.connection import check_is_ledger_file, check_schema, left_open, reader
 from captime.ledger.encoding import certified_of, config_of, note_of, outcome_of, request_of, sample_of
-from captime.ledger.flat import flat_rows
+from captime.ledger.events import events
+from captime.ledger.export import flat_rows
+from captime.ledger.integrity import check_end, is_log_missing, missing_rows, tail, walk
 from captime.ledger.ownership import Owner, read_mark
 from captime.ledger.queries import campaign_row, in_flight, known_columns, rows_of, start_of, version_of
-from captime.ledger.replaying import events
 from captime.ledger.rows import Certified, ConfigRow, Event, Noted, SampleRow
 from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, OUTCOME, SAMPLE, START, Table
-from captime.ledger.transaction import last_owner
-from captime.ledger.trouble import as_written, told_in_our_words
-from captime.ledger.walking import check_end, is_log_missing, missing_rows, tail, walk
+from captime.ledger.sqlite_errors import damage_reported, errors_translated
+from captime.ledger.writer import last_owner
 from captime.runs import Meaning, RunOutcome, RunRequest, Status, Verdict
 
 _Value = TypeVar("_Value")
@@ -77,16 +77,16 @@ _JOINED = "outcome o JOIN start s USING (config, position, attempt)"
 # Steps of SQLite's machine between two looks at the clock: about a millisecond.
 _STEPS = 10_000
 
-_Flying: TypeAlias = dict[tuple[int, int], tuple[RunRequest, int]]
+_UnderWay: TypeAlias = dict[tuple[int, int], tuple[RunRequest, int]]
 
 
-def _taken_off(flying: _Flying, rows: list[Row]) -> _Flying:
+def _with_started(under_way: _UnderWay, rows: list[Row]) -> _UnderWay:
     """These attempts are under way too, instead of older ones of the same runs."""
     for row in rows:
         request = request_of(row)
-        flying.pop((request.config, request.instance), None)
-        flying[request.config, request.instance] = (request, row["at_ns"])
-    return flying
+        under_way.pop((request.config, request.instance), None)
+        under_way[request.config, request.instance] = (request, row["at_ns"])
+    return under_way
 
 
 class LedgerReader(Closing):
@@ -119,22 +119,22 @@ class LedgerReader(Closing):
             self._connection.set_progress_handler(lambda: int(time.monotonic() > self._until), _STEPS)
         try:
             check_schema(self._connection, self.path)
-            with told_in_our_words(self.path, "reading its first row"):
+            with errors_translated(self.path, "reading its first row"):
                 campaign = campaign_row(self._connection, self.path)
             self.campaign_id: str = campaign["id"]
             self.captime_version: str = campaign["captime_version"]
             self.scenario_hash: str = campaign["scenario_hash"]
             self.created_ns: int = campaign["at_ns"]
-            with as_written(self.path):
+            with damage_reported(self.path):
                 self.scenario: dict[str, object] = dict(json.loads(campaign["scenario"]))
-            with told_in_our_words(self.path, "looking at its last rows"):
+            with errors_translated(self.path, "looking at its last rows"):
                 self.missing = missing_rows(
                     self._connection, self.path, self.campaign_id, mark, log_missing=self._log_missing
                 )
         except BaseException:
             self._connection.close()
             raise
-        self._flying: _Flying | None = None
+        self._under_way: _UnderWay | None = None
         self._followed = 0
 
     # ------------------------------------------------------------------ how far it is
@@ -146,7 +146,7 @@ class LedgerReader(Closing):
             yield
             return
         self._until = math.inf if self._seconds is None else time.monotonic() + self._seconds
-        with told_in_our_words(self.path, "reading it"):
+        with errors_translated(self.path, "reading it"):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -165,13 +165,13 @@ class LedgerReader(Closing):
         return self._tail()[1].hex()
 
     def _tail(self) -> tuple[int, bytes]:
-        with self.snapshot(), as_written(self.path):
+        with self.snapshot(), damage_reported(self.path):
             return tail(self._connection)
 
     @property
     def owner(self) -> Owner | None:
         """Who wrote to it last."""
-        with self.snapshot(), as_written(self.path):
+        with self.snapshot(), damage_reported(self.path):
             last = last_owner(self._connection)
         return None if last is None else last[1]
 
@@ -219,7 +219,7 @@ class LedgerReader(Closing):
             "SELECT status, verdict, count(*), total(cost) FROM outcome NOT INDEXED WHERE orphan = 0 "
             "GROUP BY status, verdict"
         )
-        with self.snapshot(), as_written(self.path):
+        with self.snapshot(), damage_reported(self.path):
             return {
                 (Status(status), None if verdict is None else Verdict(verdict)): (count, cost)
                 for status, verdict, count, cost in self._connection.execute(question)
@@ -284,19 +284,19 @@ class LedgerReader(Closing):
 
     def in_flight(self) -> list[tuple[RunRequest, int]]:
         """Attempts under way, oldest first, each with the moment it was written down, in nanoseconds since 1970."""
-        with self.snapshot(), as_written(self.path):
-            if self._flying is None:
-                self._flying = _taken_off({}, in_flight(self._connection))
+        with self.snapshot(), damage_reported(self.path):
+            if self._under_way is None:
+                self._under_way = _with_started({}, in_flight(self._connection))
             else:
-                _taken_off(self._flying, self._rows(START, "WHERE seq > ? ORDER BY seq", self._followed))
-                landed = self._connection.execute(
+                _with_started(self._under_way, self._rows(START, "WHERE seq > ? ORDER BY seq", self._followed))
+                ended = self._connection.execute(
                     "SELECT config, position, attempt FROM outcome WHERE seq > ? AND orphan = 0", (self._followed,)
                 )
-                for config, position, attempt in landed:
-                    if (flying := self._flying.get((config, position))) and flying[0].attempt == attempt:
-                        del self._flying[config, position]
+                for config, position, attempt in ended:
+                    if (under_way := self._under_way.get((config, position))) and under_way[0].attempt == attempt:
+                        del self._under_way[config, position]
             self._followed = self.last_sequence
-            return list(self._flying.values())
+            return list(self._under_way.values())
 
     def flat(self) -> Iterator[tuple[int | float | str | None, ...]]:
         """Every outcome with everything beside it, for other tools; `flat.COLUMNS` says what is what."""
@@ -320,7 +320,7 @@ class LedgerReader(Closing):
     # ------------------------------------------------------------------ questions
 
     def _read(self, of: Callable[[Row], _Value], table: Table, rest: str, *values: int) -> list[_Value]:
-        with as_written(self.path):
+        with damage_reported(self.path):
             return [of(row) for row in self._rows(table, rest, *values)]
 
     def _rows(self, table: Table, rest: str, *values: int) -> list[Row]:
@@ -338,7 +338,7 @@ class LedgerReader(Closing):
         kinds, version = np.dtype([(name, kind) for name, _, kind in columns]), version_of(self._connection)
         expressions = ", ".join(known_columns(expression, version, tables) for _, expression, _ in columns)
         question = f"SELECT {expressions} FROM {source} WHERE o.seq > ? ORDER BY o.seq LIMIT ?"  # noqa: S608 (words of this page)
-        with self.snapshot(), as_written(self.path):
+        with self.snapshot(), damage_reported(self.path):
             table = np.fromiter(self._connection.execute(question, (since, limit)), dtype=kinds)
         return {name: np.ascontiguousarray(table[name]) for name in kinds.names or ()}
 

@@ -18,6 +18,7 @@ from captime.errors import InvariantViolated, LedgerDamaged
 from captime.ledger.chain import Row, Values
 from captime.ledger.closing import Closing
 from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, reader, writer
+from captime.ledger.create import check_numbers, make_ledger
 from captime.ledger.encoding import (
     ask_values,
     certificate_values,
@@ -33,18 +34,17 @@ from captime.ledger.encoding import (
     to_bytes,
     to_json,
 )
+from captime.ledger.events import events
 from captime.ledger.file_watch import FileWatch, Rescued, rescue
-from captime.ledger.log_watch import LogWatch
-from captime.ledger.making import check_numbers, make_ledger
+from captime.ledger.filesystem import check_filesystem, check_writable
+from captime.ledger.integrity import check_end, is_log_missing, tail
 from captime.ledger.ownership import Mark, WriteLock, check_owner
-from captime.ledger.places import check_place, check_writable
 from captime.ledger.queries import campaign_row, in_flight, rows_of
-from captime.ledger.replaying import events
 from captime.ledger.rows import ConfigRow, Event, SampleRow
 from captime.ledger.schema import ASK, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START
-from captime.ledger.transaction import Pen, Step, Transaction, last_owner
-from captime.ledger.trouble import as_written, told_in_our_words
-from captime.ledger.walking import check_end, is_log_missing, tail
+from captime.ledger.sqlite_errors import damage_reported, errors_translated
+from captime.ledger.wal_monitor import WalMonitor
+from captime.ledger.writer import RowWriter, Step, Transaction, last_owner
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 
@@ -65,17 +65,17 @@ class Ledger(Closing):
         lost: What has happened to its file while it was open, in one clause; "" as long as it is where it was.
     """
 
-    def __init__(self, path: Path, pen: Pen, campaign: Row, configs: list[ConfigRow]) -> None:
+    def __init__(self, path: Path, row_writer: RowWriter, campaign: Row, configs: list[ConfigRow]) -> None:
         self.path = path
         self.campaign_id: str = campaign["id"]
         self.scenario: dict[str, object] = json.loads(campaign["scenario"])
         self.scenario_hash: str = campaign["scenario_hash"]
         self.configs = configs
         self.warnings: list[str] = []
-        self._pen = pen
+        self._writer = row_writer
         self.lost = ""
         self._rescued = False
-        self._log = LogWatch(path)
+        self._log = WalMonitor(path)
         self._file = FileWatch(path)
         self._waiting: list[Step] = []
         self._closed = False
@@ -99,7 +99,7 @@ class Ledger(Closing):
         """
         place = Path(path)
         check_writable(place)
-        check_place(place, network=network)
+        check_filesystem(place, network=network)
         lock = WriteLock(place)
         try:
             make_ledger(place, scenario, configs)
@@ -128,7 +128,7 @@ class Ledger(Closing):
         place = Path(path)
         check_is_ledger_file(place)
         check_writable(place)
-        check_place(place, network=network)
+        check_filesystem(place, network=network)
         lock = WriteLock(place)
         try:
             return cls._opened(place, lock, take_over=take_over, network=network, patience=patience)
@@ -139,29 +139,29 @@ class Ledger(Closing):
     @classmethod
     def _opened(cls, path: Path, lock: WriteLock, *, take_over: bool, network: bool, patience: float) -> Self:
         campaign = _looked_at(path, lock, patience)
-        with told_in_our_words(path, "opening it"):
+        with errors_translated(path, "opening it"):
             connection = writer(path, network=network, patience=patience)
             try:
-                pen = Pen(path, connection, lock, campaign["id"])
+                row_writer = RowWriter(path, connection, lock, campaign["id"])
                 last = last_owner(connection)
-                if last is not None and not _closed_since(pen, last[2]):
+                if last is not None and not _closed_since(row_writer, last[2]):
                     check_owner(path, last[1], lock.owner, take_over=take_over)
                 configs = [config_of(row) for row in rows_of(connection, CONFIG, "ORDER BY config")]
-                _sign(pen, lock, 1 if last is None else last[0] + 1)
+                _sign(row_writer, lock, 1 if last is None else last[0] + 1)
             except BaseException:
                 connection.close()
                 raise
-        return cls(path, pen, campaign, configs)
+        return cls(path, row_writer, campaign, configs)
 
     @property
     def head(self) -> str:
         """Hash of the last row written, in hexadecimal digits."""
-        return self._pen.chain.head.hex()
+        return self._writer.chain.head.hex()
 
     @property
     def epoch(self) -> int:
         """How many times the ledger has been opened for writing."""
-        return self._pen.epoch
+        return self._writer.epoch
 
     # ------------------------------------------------------------------ what happens
 
@@ -252,7 +252,7 @@ class Ledger(Closing):
         if self.is_lost() and self._file.overwritten:
             raise LedgerDamaged(self.lost)
         waiting = len(self._waiting)
-        self._pen.write(doing, (*self._waiting, *steps), point)
+        self._writer.write(doing, (*self._waiting, *steps), point)
         del self._waiting[:waiting]
         self._file.wrote()
         warning = self._log.look()
@@ -268,7 +268,7 @@ class Ledger(Closing):
         Called before every transaction; what is written afterwards can still be saved by `rescue`.
         """
         if not self.lost:
-            self.lost = self._file.look(self._pen.chain)
+            self.lost = self._file.look(self._writer.chain)
         return bool(self.lost)
 
     def looked_lost(self) -> bool:
@@ -281,10 +281,10 @@ class Ledger(Closing):
         None if no whole copy could be made, or if none is needed: where only the write-ahead log lost its name, all
         rows can be brought into the file.
         """
-        self._pen.check_process()
-        if self._file.log_only and self._pen.checkpoint("TRUNCATE"):
+        self._writer.check_process()
+        if self._file.log_only and self._writer.checkpoint("TRUNCATE"):
             return None
-        saved = rescue(self._pen.connection, self.path, self.lost)
+        saved = rescue(self._writer.connection, self.path, self.lost)
         self._rescued = saved is not None
         return saved
 
@@ -292,14 +292,14 @@ class Ledger(Closing):
 
     def in_flight(self) -> list[RunRequest]:
         """Attempts that were started and never came back, in order of starting; those given up since are left out."""
-        self._pen.check_process()
-        with told_in_our_words(self.path, "looking for what was under way"):
-            return [request_of(row) for row in in_flight(self._pen.connection)]
+        self._writer.check_process()
+        with errors_translated(self.path, "looking for what was under way"):
+            return [request_of(row) for row in in_flight(self._writer.connection)]
 
     def replay(self) -> Iterator[Event]:
         """What the ledger was told, in order, exactly as it was told; every row is checked on the way."""
-        self._pen.check_process()
-        return events(self._pen.connection, self.path)
+        self._writer.check_process()
+        return events(self._writer.connection, self.path)
 
     # ------------------------------------------------------------------ the end
 
@@ -307,7 +307,7 @@ class Ledger(Closing):
         """Write what waits, and close the file in good order. Closing twice is no mistake."""
         if self._closed:
             return
-        self._pen.check_process()
+        self._writer.check_process()
         self._closed = True
         try:
             # The mark in the lock file must not run ahead of the copy that takes the ledger's place.
@@ -316,7 +316,7 @@ class Ledger(Closing):
                 self.flush()
         finally:
             with self._file.sparing_others():
-                self._pen.put_down()
+                self._writer.close()
 
 
 def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:
@@ -326,17 +326,17 @@ def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:
     """
     check_is_ledger_file(path)
     log_missing = is_log_missing(path)
-    with closing(reader(path, patience)) as connection, told_in_our_words(path, "looking at it"):
+    with closing(reader(path, patience)) as connection, errors_translated(path, "looking at it"):
         check_schema(connection, path)
         campaign = campaign_row(connection, path)
         check_end(connection, path, campaign["id"], log_missing=log_missing)
-        with as_written(path):
+        with damage_reported(path):
             sequence, head = tail(connection)
     lock.mark(Mark(campaign["id"], sequence, head.hex()), lasting=True)
     return campaign
 
 
-def _sign(pen: Pen, lock: WriteLock, epoch: int) -> None:
+def _sign(row_writer: RowWriter, lock: WriteLock, epoch: int) -> None:
     """Write ourselves in as the owner, and have the file itself say that it is in use."""
     owner = lock.owner
     values: Values = {
@@ -347,13 +347,15 @@ def _sign(pen: Pen, lock: WriteLock, epoch: int) -> None:
         "process_start": owner.process_start,
         "at_ns": owner.since_ns,
     }
-    pen.write("signing it", [lambda transaction: transaction.add(OWNER, values)], "owner")
-    pen.epoch = epoch
-    pen.checkpoint("PASSIVE")
+    row_writer.write("signing it", [lambda transaction: transaction.add(OWNER, values)], "owner")
+    row_writer.epoch = epoch
+    row_writer.checkpoint("PASSIVE")
 
 
-def _closed_since(pen: Pen, sequence: int) -> bool:
-    found = pen.connection.execute("SELECT 1 FROM note WHERE seq > ? AND kind = 'closed'", (sequence,)).fetchone()
+def _closed_since(row_writer: RowWriter, sequence: int) -> bool:
+    found = row_writer.connection.execute(
+        "SELECT 1 FROM note WHERE seq > ? AND kind = 'closed'", (sequence,)
+    ).fetchone()
     return found is not None
 
 

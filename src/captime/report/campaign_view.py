@@ -25,7 +25,7 @@ from rich.text import Text
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
-from captime.ledger.slots import Seated, read_slots
+from captime.ledger.slot_board import SlotUse, read_slots
 from captime.live import Observer
 from captime.procedures.protocol import Procedure
 from captime.report.pace import Pace
@@ -70,7 +70,7 @@ class View:
         goal: float,
         title: str,
         console: Console | None = None,
-        seats: Callable[[], Sequence[Seated]] = tuple,
+        seats: Callable[[], Sequence[SlotUse]] = tuple,
         *,
         gamma_goal: float | None = None,
         clock: float = 0.0,
@@ -194,7 +194,7 @@ def _row(label: str, value: str) -> tuple[Text, Text]:
     )
 
 
-def _own_seats(ledger: Path) -> Sequence[Seated]:
+def _own_seats(ledger: Path) -> Sequence[SlotUse]:
     """What this very process has written down of its slots."""
     found = read_slots(ledger)
     return found.seats if found.pid == os.getpid() else ()

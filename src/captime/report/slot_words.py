@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from captime.ledger.slots import Seated
+from captime.ledger.slot_board import SlotUse
 from captime.utilities.durations import duration_text
 
 
-def slot_names(seats: Sequence[Seated]) -> list[str]:
+def slot_names(seats: Sequence[SlotUse]) -> list[str]:
     """As short as each can be told: the machine where there are several, the worker where a machine has several."""
     workers: dict[str, set[str]] = {}
     for each in seats:
@@ -24,7 +24,7 @@ def slot_names(seats: Sequence[Seated]) -> list[str]:
     return told
 
 
-def busy_words(seats: Sequence[Seated], unseated: int) -> str:
+def busy_words(seats: Sequence[SlotUse], unseated: int) -> str:
     """How many slots are busy, and how many runs wait for one.
 
     Args:

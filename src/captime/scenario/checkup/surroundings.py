@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from captime.errors import ScenarioError, StorageTrouble
-from captime.ledger.places import check_writable, file_system, is_network, sqlite_note
+from captime.ledger.filesystem import check_writable, file_system, is_network, sqlite_note
 from captime.scenario.checkup.finding import STORAGE, WORDS, Finding
 from captime.scenario.machine import allowed_cores
 from captime.scenario.parts import ExecutorWishes

@@ -11,7 +11,7 @@ from captime.ledger.connection import has_log, left_open
 from captime.ledger.ownership import Mark, read_mark
 from captime.ledger.queries import rows_of, version_of
 from captime.ledger.schema import TABLES, Table, tables_at
-from captime.ledger.trouble import as_written
+from captime.ledger.sqlite_errors import damage_reported
 
 
 def walk(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[Table, Row]]:
@@ -131,7 +131,7 @@ def is_log_missing(path: Path) -> bool:
 
 
 def _behind_mark(connection: sqlite3.Connection, path: Path, mark: Mark) -> str:
-    with as_written(path):
+    with damage_reported(path):
         found = hash_of(connection, mark.sequence)
         last, _ = tail(connection)
     if found is not None and found.hex() == mark.head:

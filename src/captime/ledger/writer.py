@@ -11,11 +11,11 @@ from captime.errors import InvariantViolated, LedgerInUse
 from captime.ledger.chain import Chain, Row, Values
 from captime.ledger.crash_points import reached
 from captime.ledger.encoding import to_text
+from captime.ledger.integrity import tail
 from captime.ledger.ownership import Mark, Owner, WriteLock
 from captime.ledger.queries import rows_of, version_of
 from captime.ledger.schema import OWNER, Table
-from captime.ledger.trouble import told_in_our_words
-from captime.ledger.walking import tail
+from captime.ledger.sqlite_errors import errors_translated
 
 
 class Transaction:
@@ -50,7 +50,7 @@ class Transaction:
 Step: TypeAlias = Callable[[Transaction], None]
 
 
-class Pen:
+class RowWriter:
     """The one connection that writes, with the end of the chain and the right to extend it.
 
     Args:
@@ -92,7 +92,7 @@ class Pen:
             point: Name of the crash points, before it is committed and after.
         """
         self.check_process()
-        with told_in_our_words(self.path, doing):
+        with errors_translated(self.path, doing):
             self._begin()
             try:
                 # Whatever goes wrong from here on: nobody knows where the chain ends until it is read again.
@@ -131,7 +131,7 @@ class Pen:
         reached("checkpoint")
         return not busy and in_log == moved
 
-    def put_down(self) -> None:
+    def close(self) -> None:
         """Close the file in good order: one file, nothing beside it. With readers about, the log stays."""
         try:
             with contextlib.suppress(sqlite3.Error):

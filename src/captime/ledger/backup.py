@@ -10,15 +10,15 @@ from pathlib import Path
 from captime.errors import LedgerDamaged, ScenarioError
 from captime.ledger.chain import Chain
 from captime.ledger.connection import check_schema, lenient_reader, reader, writer
+from captime.ledger.create import new_file
 from captime.ledger.encoding import note_values, to_json
-from captime.ledger.making import new_file
+from captime.ledger.filesystem import sync_directory
+from captime.ledger.integrity import is_log_missing, missing_rows, tail, walk
 from captime.ledger.ownership import Mark, read_mark
-from captime.ledger.places import sync_directory
 from captime.ledger.reading import LedgerReader
 from captime.ledger.schema import CAMPAIGN, NOTE
-from captime.ledger.transaction import Transaction
-from captime.ledger.trouble import told_in_our_words
-from captime.ledger.walking import is_log_missing, missing_rows, tail, walk
+from captime.ledger.sqlite_errors import errors_translated
+from captime.ledger.writer import Transaction
 
 # File systems allow 255 bytes; SQLite's and our own endings have to fit too.
 _LONGEST_NAME = 255 - len(".part-journal")
@@ -34,7 +34,7 @@ def backup(path: Path, target: Path) -> int:
     part = target.with_name(target.name + ".part")
     with closing(LedgerReader(path)) as whole:
         whole.check_end()
-    with closing(reader(path)) as source, told_in_our_words(target, "copying"):
+    with closing(reader(path)) as source, errors_translated(target, "copying"):
         check_schema(source, path)
         part.unlink(missing_ok=True)
         try:
@@ -82,10 +82,10 @@ def salvage(path: Path, target: Path) -> Salvaged:
 
 
 def _salvaged(path: Path, target: Path, mark: Mark | None) -> Salvaged:
-    with closing(lenient_reader(path)) as source, told_in_our_words(path, "saving what can be saved"):
+    with closing(lenient_reader(path)) as source, errors_translated(path, "saving what can be saved"):
         log_missing = is_log_missing(path)
         version = check_schema(source, path)
-        with told_in_our_words(target, "saving what can be saved"), new_file(target, version) as copy:
+        with errors_translated(target, "saving what can be saved"), new_file(target, version) as copy:
             chain, campaign, damage = Chain(), "", ""
             try:
                 for table, row in walk(source, path):

@@ -24,7 +24,7 @@ _MOST = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class SlotId:
     """A place for one run at a time.
 
     Attributes:
@@ -39,7 +39,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
-class Seated:
+class SlotUse:
     """What a seat is used for.
 
     Attributes:
@@ -51,7 +51,7 @@ class Seated:
         seen_ns: When that was.
     """
 
-    seat: Seat
+    seat: SlotId
     run: tuple[int, int, int] | None = None
     captime: float = math.inf
     since_ns: int = 0
@@ -76,9 +76,9 @@ class SlotBoard:
         self._campaign = campaign
         self._file: int | None = None
         self._broken = False
-        self._lines: dict[Seat, int] = {}
+        self._lines: dict[SlotId, int] = {}
         self._free: list[int] = []
-        self._running: dict[Seat, Seated] = {}
+        self._running: dict[SlotId, SlotUse] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -86,21 +86,21 @@ class SlotBoard:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def running(self, seat: Seat, request: RunRequest, seconds: float = 0.0) -> None:
+    def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
         """This run is there, and was seen unfinished after so many seconds."""
         run, now = (request.config, request.instance, request.attempt), time.time_ns()
         before = self._running.get(seat)
         same = before is not None and before.run == run
         since = before.since_ns if before is not None and same else now - round(seconds * 1e9)
-        self._running[seat] = Seated(seat, run, request.captime, since, float(seconds), now)
+        self._running[seat] = SlotUse(seat, run, request.captime, since, float(seconds), now)
         self._write(seat, self._running[seat])
 
-    def idle(self, seat: Seat) -> None:
+    def idle(self, seat: SlotId) -> None:
         """Nothing runs there."""
         self._running.pop(seat, None)
-        self._write(seat, Seated(seat))
+        self._write(seat, SlotUse(seat))
 
-    def gone(self, seat: Seat) -> None:
+    def gone(self, seat: SlotId) -> None:
         """There is no such seat any more."""
         self._running.pop(seat, None)
         line = self._lines.pop(seat, None)
@@ -115,7 +115,7 @@ class SlotBoard:
             self._path.unlink(missing_ok=True)
         self._file, self._broken = None, True
 
-    def _write(self, seat: Seat, seated: Seated) -> None:
+    def _write(self, seat: SlotId, seated: SlotUse) -> None:
         line = self._lines.get(seat)
         if line is None:
             line = self._lines[seat] = self._free.pop() if self._free else len(self._lines) + 1
@@ -143,7 +143,7 @@ def _line(text: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Seating:
+class SlotBoardContent:
     """What the file said.
 
     Attributes:
@@ -154,7 +154,7 @@ class Seating:
 
     campaign: str = ""
     pid: int = 0
-    seats: tuple[Seated, ...] = ()
+    seats: tuple[SlotUse, ...] = ()
 
 
 def slots_path(ledger: Path) -> Path:
@@ -162,30 +162,30 @@ def slots_path(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + ".slots")
 
 
-def read_slots(ledger: Path) -> Seating:
+def read_slots(ledger: Path) -> SlotBoardContent:
     """What is there now; nothing if there is no such file, and without the lines that are being written just now."""
     try:
         # Whatever else may have that name: nobody waits for it.
         descriptor = os.open(slots_path(ledger), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return Seating()
+        return SlotBoardContent()
     try:
         content = os.read(descriptor, (_MOST + 1) * _LINE)
     except OSError:
-        return Seating()
+        return SlotBoardContent()
     finally:
         os.close(descriptor)
     first, *rest = [_words(content[at : at + _LINE]) for at in range(0, len(content), _LINE)] or [None]
     match first:
         case [str(kind), str(campaign), int(pid)] if kind == _FIRST:
-            seats = [seated for words in rest if (seated := _seated(words)) is not None]
-            return Seating(campaign, pid, tuple(sorted(seats, key=_order)))
-    return Seating()
+            seats = [seated for words in rest if (seated := _slot_use(words)) is not None]
+            return SlotBoardContent(campaign, pid, tuple(sorted(seats, key=_order)))
+    return SlotBoardContent()
 
 
 def under_way(
     ledger: Path, campaign: str, in_flight: Mapping[tuple[int, int, int], object]
-) -> tuple[list[Seated], int]:
+) -> tuple[list[SlotUse], int]:
     """Every seat of a campaign with the run that the ledger says is under way, and how many runs have no seat yet.
 
     Args:
@@ -195,13 +195,13 @@ def under_way(
     """
     found = read_slots(ledger)
     seats = [
-        seated if seated.run is None or seated.run in in_flight else Seated(seated.seat)
+        seated if seated.run is None or seated.run in in_flight else SlotUse(seated.seat)
         for seated in (found.seats if found.campaign == campaign else ())
     ]
     return seats, len(in_flight) - len({seated.run for seated in seats} - {None})
 
 
-def _order(seated: Seated) -> tuple[str, str, int]:
+def _order(seated: SlotUse) -> tuple[str, str, int]:
     return seated.seat.host, seated.seat.worker, seated.seat.slot
 
 
@@ -215,12 +215,12 @@ def _words(line: bytes) -> Any:
         return None
 
 
-def _seated(words: Any) -> Seated | None:
+def _slot_use(words: Any) -> SlotUse | None:
     match words:
         case [int(slot), str(host), str(worker), run, int(since), float(seen), int(seen_ns)]:
-            seat = Seat(slot, host, worker)
+            seat = SlotId(slot, host, worker)
             match run:
                 case [int(config), int(position), int(attempt), float(captime)]:
-                    return Seated(seat, (config, position, attempt), captime, since, seen, seen_ns)
-            return Seated(seat)
+                    return SlotUse(seat, (config, position, attempt), captime, since, seen, seen_ns)
+            return SlotUse(seat)
     return None

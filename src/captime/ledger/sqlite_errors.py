@@ -25,12 +25,12 @@ _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_ERROR}
 
 
-def salvage_it(path: Path) -> str:
+def salvage_advice(path: Path) -> str:
     """Return what to do about a damaged ledger."""
     return f"Keep the file as it is; `captime salvage {path} -o NEW` copies what is still whole"
 
 
-def translated(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | InvariantViolated:
+def translated_error(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | InvariantViolated:
     """The error of ours that says the same."""
     # Complaints of Python's own module carry no code.
     extended = getattr(error, "sqlite_errorcode", None)
@@ -45,33 +45,33 @@ def translated(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | In
     # Without a code: text that is not text. SQLite hands out whatever stands in a damaged page.
     if code in _DAMAGE or (code is None and isinstance(error, sqlite3.OperationalError)):
         return LedgerDamaged(
-            f"{where}, SQLite found that the file is damaged or not a ledger ({error})", salvage_it(path)
+            f"{where}, SQLite found that the file is damaged or not a ledger ({error})", salvage_advice(path)
         )
     return InvariantViolated(f"{where}: {error}")
 
 
 @contextmanager
-def as_written(path: Path) -> Iterator[None]:
+def damage_reported(path: Path) -> Iterator[None]:
     """Rows are read in here as what they were written as; a damaged page may hold anything else."""
     try:
         yield
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
         raise LedgerDamaged(
-            f"{path}: a row cannot be read as what it was written as ({error})", salvage_it(path)
+            f"{path}: a row cannot be read as what it was written as ({error})", salvage_advice(path)
         ) from error
 
 
 @contextmanager
-def told_in_our_words(path: Path, doing: str) -> Iterator[None]:
+def errors_translated(path: Path, doing: str) -> Iterator[None]:
     """Whatever SQLite or the file system complains about in here comes out as an error of ours."""
     try:
         yield
     except sqlite3.Error as error:
-        raise translated(error, path, doing) from error
+        raise translated_error(error, path, doing) from error
     except UnicodeDecodeError as error:
         # Python cannot even read the complaint, because it quotes a damaged page.
         raise LedgerDamaged(
-            f"ledger {path}: while {doing}, text was found that is none; the file is damaged", salvage_it(path)
+            f"ledger {path}: while {doing}, text was found that is none; the file is damaged", salvage_advice(path)
         ) from error
     except OSError as error:
         raise StorageTrouble(

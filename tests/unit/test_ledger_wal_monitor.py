@@ -10,7 +10,7 @@ import pytest
 
 from captime.ledger import ConfigRow, Ledger, LedgerReader
 from captime.ledger.connection import log_path
-from captime.ledger.log_watch import LogWatch
+from captime.ledger.wal_monitor import WalMonitor
 
 READS_ON = """
 import sqlite3, sys
@@ -41,7 +41,7 @@ def reader_of(path: Path) -> Iterator[int]:
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """One whose log may have a megabyte, and no more when nobody reads."""
     monkeypatch.setattr("captime.ledger.connection._LOG_KEPT_BYTES", ALLOWED)
-    monkeypatch.setattr("captime.ledger.store.LogWatch", lambda path: LogWatch(path, ALLOWED))
+    monkeypatch.setattr("captime.ledger.store.WalMonitor", lambda path: WalMonitor(path, ALLOWED))
     monkeypatch.setattr("captime.ledger.connection._CHECKPOINT_PAGES", 100)
     with Ledger.create(tmp_path / "a.ledger", {}, [ConfigRow(0, "a", {})]) as made:
         yield made
@@ -90,4 +90,4 @@ def test_when_the_reader_is_gone_the_log_is_small_again(ledger: Ledger) -> None:
 
 def test_a_ledger_without_a_log_has_nothing_to_be_watched(tmp_path: Path) -> None:
     """On network file systems, for instance."""
-    assert LogWatch(tmp_path / "a.ledger").look() == ""
+    assert WalMonitor(tmp_path / "a.ledger").look() == ""

@@ -14,7 +14,7 @@ LOG_BYTES = 64 << 20
 """So large the log may become before somebody is told."""
 
 
-class LogWatch:
+class WalMonitor:
     """Looks at the size of the log, and speaks up when it is too large, and each time it has doubled since.
 
     Args:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from captime.errors import StorageTrouble
-from captime.ledger.trouble import told_in_our_words
+from captime.ledger.sqlite_errors import errors_translated
 
 # Kinds of file systems on which memory is not shared between machines, or locks are not to be trusted.
 _NETWORK = {
@@ -69,7 +69,7 @@ def is_network(kind: str) -> bool:
     return kind in _NETWORK or kind == "fuse" or kind.startswith("fuse.")
 
 
-def check_place(ledger: Path, *, network: bool) -> None:
+def check_filesystem(ledger: Path, *, network: bool) -> None:
     """Refuse a ledger on a network file system, unless the slower way of writing was asked for."""
     kind = file_system(ledger.parent)
     if is_network(kind) and not network:
@@ -90,7 +90,7 @@ def sync_directory(directory: Path) -> None:
 
 def check_writable(ledger: Path) -> None:
     """Refuse before anything is started if nothing can be written beside the ledger."""
-    with told_in_our_words(ledger, "looking at its directory"):
+    with errors_translated(ledger, "looking at its directory"):
         ledger.parent.stat()
     if not os.access(ledger.parent, os.W_OK | os.X_OK):
         raise StorageTrouble(f"{ledger}: its directory cannot be written to; choose another one, or change its mode")

@@ -14,11 +14,11 @@ from captime.ledger.chain import Chain, Values
 from captime.ledger.connection import writer
 from captime.ledger.crash_points import reached
 from captime.ledger.encoding import config_values, to_json
-from captime.ledger.places import sync_directory
+from captime.ledger.filesystem import sync_directory
 from captime.ledger.rows import ConfigRow
 from captime.ledger.schema import APPLICATION_ID, CAMPAIGN, CONFIG, VERSION, create_all
-from captime.ledger.transaction import Transaction
-from captime.ledger.trouble import told_in_our_words
+from captime.ledger.sqlite_errors import errors_translated
+from captime.ledger.writer import Transaction
 
 
 def make_ledger(path: Path, scenario: Mapping[str, object], configs: Sequence[ConfigRow]) -> None:
@@ -42,7 +42,7 @@ def make_ledger(path: Path, scenario: Mapping[str, object], configs: Sequence[Co
         "scenario_hash": hashlib.sha256(text.encode()).hexdigest(),
         "at_ns": time.time_ns(),
     }
-    with told_in_our_words(path, "making it"):
+    with errors_translated(path, "making it"):
         reached("ledger-created", "before")
         with new_file(path) as connection:
             transaction = Transaction(connection, Chain())
