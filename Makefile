@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-start bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,9 @@ bench-ledger: $(VENV)/stamp  ## rows per second, replay, bytes per run
 
 bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what they cost
 	$(BIN)/python benchmarks/model.py
+
+bench-start: $(VENV)/stamp  ## CPU time of starting commands, as multiples of `import numpy`
+	$(BIN)/python benchmarks/startup.py
 
 bench-quality: $(VENV)/stamp .venv-peers/stamp  ## incumbents at 1 to 10 CPU minutes against random search, Optuna and SMAC3 (hours; can be stopped)
 	$(BIN)/python examples/kissat/prepare.py

@@ -3,33 +3,38 @@
 The names below are the library; everything else may move.
 """
 
-import sys
-from pathlib import PurePath
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-try:
+if TYPE_CHECKING:
     from captime.campaign import CampaignResult
     from captime.campaign.ask_tell import AskTell
     from captime.certificate import Certificate
     from captime.comparison import Comparison, Difference, GateVerdict, compare
     from captime.errors import CaptimeError
     from captime.library import configure, validate
-    from captime.plugins import load_plugins
     from captime.procedures import PROCEDURES, Problem, Procedure
     from captime.report.shown_result import Result
     from captime.simulation import Simulation, simulate
     from captime.sources import RuntimeTable, read_table
     from captime.utilities import UTILITIES, Utility, from_callable, parse_utility, survival
-except KeyboardInterrupt:
-    # Loading takes a while. Whoever stops one of our commands by then wants an end, and no traceback; programs that use
-    # the library decide themselves. Python calls itself "-m" while it looks for what is to be run.
-    if sys.argv and (sys.argv[0] == "-m" or PurePath(sys.argv[0]).stem == "captime"):
-        sys.exit(130)
-    raise
 
 __version__ = "0.1.0"
 
-PLUGIN_PROBLEMS = load_plugins()
-"""Members of other packages that could not be added, a sentence each; the command line tells them."""
+_MODULES = {
+    "campaign": ("CampaignResult",),
+    "campaign.ask_tell": ("AskTell",),
+    "certificate": ("Certificate",),
+    "comparison": ("Comparison", "Difference", "GateVerdict", "compare"),
+    "errors": ("CaptimeError",),
+    "library": ("configure", "validate"),
+    "procedures": ("PROCEDURES", "Problem", "Procedure"),
+    "report.shown_result": ("Result",),
+    "simulation": ("Simulation", "simulate"),
+    "sources": ("RuntimeTable", "read_table"),
+    "utilities": ("UTILITIES", "Utility", "from_callable", "parse_utility", "survival"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "PROCEDURES",
@@ -57,3 +62,17 @@ __all__ = [
     "survival",
     "validate",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of the library when it is first used, after the members that plugins add."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'captime' has no attribute {name!r}")
+    import_module("captime.plugins").load_once()
+    value: object = getattr(import_module(f"captime.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,9 +2,15 @@
 
 import sys
 
+from captime import __version__
+
 
 def main() -> None:
-    """Run a command; whoever presses Ctrl-C while its words are still being loaded sees no traceback."""
+    """Run a command; Ctrl-C while its modules are still being loaded leaves no traceback."""
+    if sys.argv[1:] == ["--version"]:
+        # The command line answers this too, but loads a library to convert the option.
+        sys.stdout.write(f"captime {__version__}\n")
+        return
     try:
         from captime.cli import main as run  # noqa: PLC0415 (loading takes a while, and may be interrupted)
     except KeyboardInterrupt:

@@ -67,6 +67,18 @@ def load_plugins(found: Iterable[EntryPoint] | None = None) -> list[str]:
     return [problem for problem in map(_added, points) if problem is not None]
 
 
+_PROBLEMS: list[list[str]] = []
+
+
+def load_once() -> list[str]:
+    """Load the plugins of this process at the first call; return what was left out, and why, a sentence each."""
+    if not _PROBLEMS:
+        # The entry comes first: a plugin that imports names of captime calls this function again.
+        _PROBLEMS.append([])
+        _PROBLEMS[0].extend(load_plugins())
+    return _PROBLEMS[0]
+
+
 def _added(point: EntryPoint) -> str | None:
     family = _FAMILIES[point.group]
     package = point.dist.name if point.dist is not None else "a package without a name"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from captime import PROCEDURES, UTILITIES, __version__, simulate
 from captime.bounds import BOUNDS
-from captime.cli import app
+from captime.cli import COMMANDS, app, command_of
 from captime.cli.run import run_command
 from captime.procedures.options import option_types
 from captime.report.machine import as_json
@@ -80,19 +80,19 @@ def typed(line: str) -> Result:
     return CliRunner().invoke(app, arguments)
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAM.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_its_section_with_every_option(name: str) -> None:
     """Nothing can be typed that docs/commands.md does not explain."""
     text = section("docs/commands.md", f"`captime {name}`")
-    assert [option for option in options_of(PROGRAM.commands[name]) if f"`{option}`" not in text] == []
+    assert [option for option in options_of(command_of(name)) if f"`{option}`" not in text] == []
 
 
 def test_no_command_is_documented_that_does_not_exist() -> None:
     """The sections of docs/commands.md and their options are those of the program."""
     page = PAGES["docs/commands.md"]
-    assert sorted(re.findall(r"^## `captime (\w+)`$", page, flags=re.MULTILINE)) == sorted(PROGRAM.commands)
-    for name, command in PROGRAM.commands.items():
-        known = set(options_of(command))
+    assert sorted(re.findall(r"^## `captime (\w+)`$", page, flags=re.MULTILINE)) == sorted(COMMANDS)
+    for name in COMMANDS:
+        known = set(options_of(command_of(name)))
         for row in re.findall(r"^\| (`--[^|]*) \|", section("docs/commands.md", f"`captime {name}`"), re.MULTILINE):
             assert set(re.findall(r"`(--[^`]+)`", row)) <= known
 
@@ -153,7 +153,7 @@ def test_the_defaults_shown_are_the_real_ones() -> None:
     """Of `captime simulate`, and of `captime.simulate`, where they have the same name."""
     text = section("docs/commands.md", "`captime simulate`")
     rows = dict(re.findall(r"^\| `--([\w-]+)` \| `?([^`|]+?)`? \|", text, flags=re.MULTILINE))
-    command = {parameter.opts[0].removeprefix("--"): parameter for parameter in PROGRAM.commands["simulate"].params}
+    command = {parameter.opts[0].removeprefix("--"): parameter for parameter in command_of("simulate").params}
     function = inspect.signature(simulate).parameters
     for name in ("procedure", "delta", "epsilon", "captime-first", "sampling", "seed", "accounting"):
         assert rows[name] == str(command[name].default)

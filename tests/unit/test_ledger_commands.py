@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from captime.certificate import Certificate
-from captime.cli import app
+from captime.cli import COMMANDS, app, function_of
 from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, SampleRow
 from captime.ledger.export import COLUMNS
@@ -153,10 +153,10 @@ def test_backup_and_salvage_make_ledgers_that_pass(recorded: Path, tmp_path: Pat
     assert typed("backup", recorded, "-o", saved).exit_code != 0
 
 
-@pytest.mark.parametrize("name", sorted(each.name or "" for each in app.registered_commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_square_brackets_in_help_are_shown(name: str) -> None:
     """`the [space] section` is no markup; every bracketed word of a docstring or of an option's help is printed."""
-    command: Any = next(each.callback for each in app.registered_commands if each.name == name)
+    command: Any = function_of(name)
     parameters = signature(command).parameters.values()
     written = "\n".join([command.__doc__, *(info.help or "" for each in parameters for info in infos(each.annotation))])
     shown = " ".join(typed(name, "--help").stdout.replace("│", " ").split())

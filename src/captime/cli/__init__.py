@@ -1,4 +1,4 @@
-"""The command line: words and exit codes. One file per command; this door registers them and ends the process.
+"""The command line: words and exit codes. One file per command, imported when it is used; this door names them.
 
 Exit codes: 0 goal reached, 1 our bug, 2 your words (usage, input), 3 stopped early with a valid certificate or the
 scenario is another one than the ledger's, 4 the ledger is in use, 5 it is damaged, 6 the machine (disk, memory), 7
@@ -10,42 +10,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from inspect import getdoc, signature
 from io import TextIOWrapper
 from typing import Any
 
 import typer
-from rich.markup import escape
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.models import ParameterInfo
 
-from captime.cli.backup import backup_command
-from captime.cli.best import best_command
-from captime.cli.compare import compare_command
-from captime.cli.dashboard import dashboard_command
-from captime.cli.data import data_command
-from captime.cli.demo import demo_command
-from captime.cli.doctor import doctor_command
-from captime.cli.experiment import experiment_command
-from captime.cli.explain import explain_command
-from captime.cli.export import export_command
-from captime.cli.importing import import_command
-from captime.cli.init import init_command
-from captime.cli.judge import judge_command
-from captime.cli.listing import list_command
-from captime.cli.measure import measure_command
-from captime.cli.plot import plot_command
-from captime.cli.printing import say
-from captime.cli.report import report_command
-from captime.cli.run import run_command
-from captime.cli.salvage import salvage_command
-from captime.cli.schema import schema_command
-from captime.cli.simulate import simulate_command
-from captime.cli.space import space_command
-from captime.cli.status import status_command
-from captime.cli.utility import utility_command
-from captime.cli.validate import validate_command
-from captime.cli.verify import verify_command
+from captime import __version__
 from captime.errors import (
     CaptimeError,
     InvariantViolated,
@@ -57,7 +32,6 @@ from captime.errors import (
     StorageTrouble,
     TargetProgramError,
 )
-from captime.report.words import message
 
 _CODES: tuple[tuple[type[CaptimeError], int], ...] = (
     (ScenarioDiffers, 3),
@@ -72,8 +46,62 @@ _CODES: tuple[tuple[type[CaptimeError], int], ...] = (
 _WRONG_NAMES = {errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP}
 
 
+COMMANDS: dict[str, str] = {
+    "init": "Write a commented scenario, complete and valid, to fill in.",
+    "import": "Turn the scenario of another configurator into scenario.toml.",
+    "doctor": "Check what a campaign depends on, with a few short runs of the program.",
+    "run": "Find the best configuration of a program, and say how sure one can be. Run it again to resume.",
+    "compare": "Compare commands on the same instances, and stop when the best of them is decided.",
+    "measure": "Run all configurations on all instances, and write a table for `simulate`. Run it again to resume.",
+    "validate": "Run chosen configurations on held-out instances: utilities and improvement with their bounds.",
+    "judge": "Race incumbents of other tuners on held-out instances, and compare the winner with the default.",
+    "explain": "Show which settings carry the gain: a path from the default to the winner, with bounds.",
+    "best": "Show the recommended configuration: its name, command line, JSON, Python, TOML, PCS, or for irace.",
+    "backup": "Copy a ledger as it is at one moment, complete in one file.",
+    "export": "Write one line per finished run: configuration, instance, seed, captime, verdict, times, memory.",
+    "salvage": "Copy the rows before the first damage into a new ledger, from which the campaign can be resumed.",
+    "status": "Show the certificate, its cost, the runs under way and the latest events. Only reads.",
+    "report": "Write a report on a campaign into one HTML file that needs nothing else. Only reads.",
+    "plot": "Draw one figure of a campaign, or the same figure of several, for a paper. Only reads.",
+    "dashboard": "Show a campaign on a local web page that follows it. Only reads; Ctrl-C ends it.",
+    "verify": "Check every row of a ledger, then derive its newest certificate again from the rows alone.",
+    "simulate": "Find the best configuration of a recorded table or of a space, and say how sure one can be.",
+    "utility": "Show a utility: what an answer is worth after 1 s, 1 min, 1 h, ...",
+    "space": "Read a parameter space, show its contents, draw from it, or convert it.",
+    "schema": "Print the JSON schema of scenario files, for editors that complete and check their fields.",
+    "experiment": "Draw one of the papers' figures from recorded runtimes, with captime's race beside their methods.",
+    "data": "List the measured tables that come with captime: where they are, and how they were measured.",
+    "list": "Show utilities, bounds, procedures and baselines with one line each.",
+    "demo": "Configure a real SAT solver on generated instances, and show what a certificate looks like.",
+}
+"""Commands and their lines in `captime --help`; a line is the first paragraph of the command's docstring.
+
+To add one: a line here, and `NAME_command` in a file of its name.
+"""
+
+_FILES = {"import": "importing", "list": "listing"}
+"""Files of commands whose names mean something else in Python."""
+
+
 class _Commands(TyperGroup):
-    """Complaints about the command line quote it; they are shown as all messages are."""
+    """Commands that are imported when they are used; complaints about the command line quote it, printable."""
+
+    def __init__(self, **extra: Any) -> None:
+        super().__init__(**extra)
+        self.commands = {name: TyperCommand(name, help=_plain(line)) for name, line in COMMANDS.items()}
+        self._listing = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command; while commands are only listed, its name and line without its module."""
+        listed = super().get_command(ctx, cmd_name)
+        return listed if listed is None or self._listing else command_of(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _escaped():
@@ -91,8 +119,47 @@ def _escaped() -> Iterator[None]:
     except Exception as error:
         # Complaints of the command line's own library: their class is not part of what Typer exports.
         if isinstance(getattr(error, "message", None), str) and hasattr(error, "format_message"):
+            from captime.report.words import message  # noqa: PLC0415 (with the library; not for --version)
+
             error.message = message(error.message)  # type: ignore[attr-defined] # looked at in the line above
         raise
+
+
+def _plain(text: str) -> str:
+    """Escape square brackets in help texts, as in [space]: they are the user's and no markup of Rich."""
+    return text.replace("[", r"\[")
+
+
+def function_of(name: str) -> Callable[..., None]:
+    """Import a command of `COMMANDS`, and the plugins it may meet."""
+    try:
+        for problem in import_module("captime.plugins").load_once():
+            _say(f"captime: {problem}.")
+        function: Callable[..., None] = getattr(
+            import_module(f"captime.cli.{_FILES.get(name, name)}"), f"{name}_command"
+        )
+    except KeyboardInterrupt:
+        sys.exit(130)  # while modules are being loaded, there is nothing to tell
+    return function
+
+
+@cache
+def command_of(name: str) -> Any:
+    """Return a command of `COMMANDS` as the command line calls it."""
+    function = function_of(name)
+    for parameter in signature(function).parameters.values():
+        for info in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(info, ParameterInfo) and info.help is not None:
+                info.help = _plain(info.help)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name, help=_plain(getdoc(function) or ""))(function)
+    return typer.main.get_command(alone)
+
+
+def _say(text: str) -> None:
+    from captime.cli.printing import say  # noqa: PLC0415 (with the library; not for --version)
+
+    say(text)
 
 
 app = typer.Typer(
@@ -105,43 +172,6 @@ app = typer.Typer(
 )
 
 
-def _register(name: str, command: Callable[..., None]) -> None:
-    """Add a command; square brackets in its help, as in [space], are the user's and no markup of Rich."""
-    for parameter in signature(command).parameters.values():
-        for info in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(info, ParameterInfo) and info.help is not None:
-                info.help = escape(info.help)
-    app.command(name, help=escape(getdoc(command) or ""))(command)
-
-
-_register("init", init_command)
-_register("import", import_command)
-_register("doctor", doctor_command)
-_register("run", run_command)
-_register("compare", compare_command)
-_register("measure", measure_command)
-_register("validate", validate_command)
-_register("judge", judge_command)
-_register("explain", explain_command)
-_register("best", best_command)
-_register("backup", backup_command)
-_register("export", export_command)
-_register("salvage", salvage_command)
-_register("status", status_command)
-_register("report", report_command)
-_register("plot", plot_command)
-_register("dashboard", dashboard_command)
-_register("verify", verify_command)
-_register("simulate", simulate_command)
-_register("utility", utility_command)
-_register("space", space_command)
-_register("schema", schema_command)
-_register("experiment", experiment_command)
-_register("data", data_command)
-_register("list", list_command)
-_register("demo", demo_command)
-
-
 @app.callback(invoke_without_command=True)
 def _version(
     ctx: typer.Context,
@@ -149,18 +179,10 @@ def _version(
     version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
 ) -> None:
     if version:
-        from captime import __version__  # noqa: PLC0415 (the package's own front page would be a circle at the top)
-
         typer.echo(f"captime {__version__}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
-
-
-def _plugin_problems() -> list[str]:
-    from captime import PLUGIN_PROBLEMS  # noqa: PLC0415 (the package's own front page would be a circle at the top)
-
-    return PLUGIN_PROBLEMS
 
 
 def main() -> None:
@@ -169,16 +191,14 @@ def main() -> None:
         # A terminal that cannot show a character shows a question mark; that is no reason to stop.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    for problem in _plugin_problems():
-        say(f"captime: {problem}.")
     try:
         # Typer ends the process itself: 0 or a command's own code, 2 for words it does not understand.
         app()
     except (InvariantViolated, ReplayDiverged) as error:
-        say(f"captime: {error}. This is a bug in captime; please report it.")
+        _say(f"captime: {error}. This is a bug in captime; please report it.")
         sys.exit(1)
     except CaptimeError as error:
-        say(f"captime: {error}")
+        _say(f"captime: {error}")
         sys.exit(next((code for kind, code in _CODES if isinstance(error, kind)), 2))
     except KeyboardInterrupt:
         # The second Ctrl-C: whoever insists is not kept waiting. What was committed is in the ledger.
@@ -191,5 +211,5 @@ def main() -> None:
     except OSError as error:
         # What no reader or writer has told in its own words: a name that is too long, a folder that is no folder.
         named = "" if error.filename is None else f" ({os.fsdecode(error.filename)!r})"
-        say(f"captime: the system refuses: {error.strerror or error}{named}. Check the names in the command")
+        _say(f"captime: the system refuses: {error.strerror or error}{named}. Check the names in the command")
         sys.exit(2 if error.errno in _WRONG_NAMES else 6)

@@ -39,7 +39,7 @@ def best_command(
     ] = None,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object with all forms.")] = False,
 ) -> None:
-    """Show the recommended configuration: its name, command line, JSON, Python, TOML, PCS, arguments, or for irace.
+    """Show the recommended configuration: its name, command line, JSON, Python, TOML, PCS, or for irace.
 
     Without --as, what is certified about it stands first. A configuration with a command of its own has it in JSON,
     Python and TOML, too.

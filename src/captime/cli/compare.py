@@ -85,7 +85,7 @@ def compare_command(
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Compare commands on the same instances, and stop when it is decided which is worth most.
+    """Compare commands on the same instances, and stop when the best of them is decided.
 
     Exit code 0: decided; with --not-worse-by: certified not worse. 8: certified worse. 3: undecided when the budget or
     the instances were used up; what is printed is valid. All other codes are those of `captime run`.

@@ -18,7 +18,7 @@ def data_command(
     *,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Name the measured tables that come with captime, say where they lie, and how they were measured."""
+    """List the measured tables that come with captime: where they are, and how they were measured."""
     if action == "list":
         _list(as_json_object=as_json_object)
         return

@@ -68,7 +68,7 @@ def demo_command(
     epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
     wall: Annotated[str, typer.Option(metavar="TIME", help="Stop after so much time on the clock.")] = "60s",
 ) -> None:
-    """Configure a real SAT solver on instances made on the fly, and show what a certificate looks like.
+    """Configure a real SAT solver on generated instances, and show what a certificate looks like.
 
     Everything it makes is in one folder: the scenario it wrote, the ledger with every run, and the pictures.
     """

@@ -24,7 +24,7 @@ def doctor_command(
     captime: Annotated[str, typer.Option(metavar="TIME", help="How long single runs may take here.")] = "5s",
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Look at everything a campaign depends on, with a few short runs of the program.
+    """Check what a campaign depends on, with a few short runs of the program.
 
     Exit code 0: a campaign can be started. 7: the program cannot be used as it is. 6: the ledger cannot be written. 2:
     the scenario is wrong.

@@ -67,7 +67,7 @@ def experiment_command(
     ] = None,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Draw one of the papers' figures from recorded runtimes, with captime's default engine beside the papers' methods.
+    """Draw one of the papers' figures from recorded runtimes, with captime's race beside their methods.
 
     Writes NAME-TABLE.pdf, .png and .csv. The utilities' time scale follows the table's timeout and is stated on the
     picture.

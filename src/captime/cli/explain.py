@@ -101,7 +101,7 @@ def explain_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show which settings carry the gain: a path from the default to the winner, bounded on held-out instances.
+    """Show which settings carry the gain: a path from the default to the winner, with bounds.
 
     Run the same command again to resume. The result is kept beside the ledger, where `captime report` finds it. Exit
     code 0: the share of the named settings is known closely enough, or there is no gain. 3: stopped early; what is

@@ -56,7 +56,7 @@ def export_command(
         bool, typer.Option("--for-spreadsheet", help="Make sure that no cell is taken for a formula (CSV).")
     ] = False,
 ) -> None:
-    """Write one line per run that came back: configuration, instance, seed, captime, verdict, times, memory."""
+    """Write one line per finished run: configuration, instance, seed, captime, verdict, times, memory."""
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
     if output.suffix not in writers:
         raise ScenarioError(f"{output} should end in {' or '.join(writers)}; the suffix chooses the format")

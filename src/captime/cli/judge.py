@@ -96,7 +96,7 @@ def judge_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Race incumbents of other tuners on instances that chose none of them, and compare the winner with the default.
+    """Race incumbents of other tuners on held-out instances, and compare the winner with the default.
 
     Run the same command again to resume. Exit code 0: the best is certified to epsilon, and its gain over the default
     is known as closely. 3: stopped early; what is printed is valid.

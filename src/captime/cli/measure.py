@@ -48,7 +48,7 @@ def measure_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run everything on everything, and write a table for `captime simulate`. The same command goes on later.
+    """Run all configurations on all instances, and write a table for `simulate`. Run it again to resume.
 
     Exit code 0: the table is complete. 3: stopped early; the table has the instances on which nothing is missing.
     """

@@ -48,7 +48,7 @@ def report_command(
         bool, typer.Option("--json", help="Print the numbers behind all figures as one JSON object instead.")
     ] = False,
 ) -> None:
-    """Write everything there is to see about a campaign into one HTML file that needs nothing else. Only reads."""
+    """Write a report on a campaign into one HTML file that needs nothing else. Only reads."""
     story = told_in(source)
     views = with_pairs(story, figures_of(story), pair or [])
     held_out = validations_of(story, validation)

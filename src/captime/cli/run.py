@@ -56,7 +56,7 @@ def run_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Find the best configuration of a program, and say how sure one can be. The same command goes on later.
+    """Find the best configuration of a program, and say how sure one can be. Run it again to resume.
 
     Exit code 0: the goal was reached. 3: stopped early, the certificate printed is valid; or the scenario is not the
     one the ledger was begun with. 2: something in the command or the scenario is wrong. 4: the ledger is in use. 5: it

@@ -14,7 +14,7 @@ def salvage_command(
     ledger: Annotated[Path, typer.Argument(help="The damaged ledger, or its scenario; it is only read.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The new ledger; must not exist.")],
 ) -> None:
-    """Copy the rows before the first damage into a new ledger: a campaign can go on from there.
+    """Copy the rows before the first damage into a new ledger, from which the campaign can be resumed.
 
     What was certified by then stays certified: a ledger that ends earlier is as valid as one that was stopped earlier.
     """

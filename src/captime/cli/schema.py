@@ -16,7 +16,7 @@ def schema_command(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")
     ] = None,
 ) -> None:
-    """Print the JSON schema of scenario files, by which editors complete, check and explain their fields.
+    """Print the JSON schema of scenario files, for editors that complete and check their fields.
 
     A first line `#:schema ./captime.schema.json` tells an editor with a TOML language server where it is; `captime
     init` writes both.

@@ -38,7 +38,7 @@ def space_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Read a parameter space, say what is in it, draw from it, or convert it.
+    """Read a parameter space, show its contents, draw from it, or convert it.
 
     Understands the [space] section of a scenario, ConfigSpace's JSON and YAML,
     PCS files old and new, and irace's parameters.txt.

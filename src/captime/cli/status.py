@@ -49,7 +49,7 @@ def status_command(
         False
     ),
 ) -> None:
-    """Show what is certified now, what it has cost, what is under way and what happened last. Only reads."""
+    """Show the certificate, its cost, the runs under way and the latest events. Only reads."""
     ledger = ledger_of(ledger)
     most = None if every else ROWS_SHOWN
     console = Console(markup=False, highlight=False)

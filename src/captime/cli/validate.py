@@ -80,7 +80,7 @@ def validate_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run chosen configurations on held-out instances: utilities, improvement, and what was only luck.
+    """Run chosen configurations on held-out instances: utilities and improvement with their bounds.
 
     The same command goes on later, and runs nothing twice. Exit code 0: all runs are made. 3: stopped early; what is
     printed is about the instances before the first one on which a run is missing. 7: no run has answered.

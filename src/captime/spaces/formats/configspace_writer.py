@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from captime.errors import ScenarioError
+from captime.errors import MissingExtra, ScenarioError
 from captime.spaces.clause_text import clause_text, spread
 from captime.spaces.clauses import (
     MIRRORED,
@@ -57,9 +57,11 @@ def write_configspace(space: Space, name: str | None = None) -> dict[str, Any]:
 
 
 def as_configspace(space: Space) -> "ConfigurationSpace":
-    """The space as an object of ConfigSpace, for other tools of the field."""
-    # Imported here: it takes most of a second, and few campaigns need it.
-    from ConfigSpace import ConfigurationSpace  # noqa: PLC0415 (see above)
+    """Return the space as an object of ConfigSpace, for other tools of the field."""
+    try:
+        from ConfigSpace import ConfigurationSpace  # noqa: PLC0415 (optional: reading and writing files needs none)
+    except ImportError:
+        raise MissingExtra("an object of ConfigSpace", "configspace") from None
 
     try:
         return ConfigurationSpace.from_serialized_dict(write_configspace(space))
