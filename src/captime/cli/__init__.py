@@ -50,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "init": "Write a commented scenario, complete and valid, to fill in.",
     "import": "Turn the scenario of another configurator into scenario.toml.",
     "doctor": "Check what a campaign depends on, with a few short runs of the program.",
+    "plan": "Tell how many instances an epsilon takes, for both claims: about exactly these, and about more like them.",
     "run": "Find the best configuration of a program, and say how sure one can be. Run it again to resume.",
     "compare": "Compare commands on the same instances, and stop when the best of them is decided.",
     "measure": "Run all configurations on all instances, and write a table for `simulate`. Run it again to resume.",
