@@ -68,6 +68,7 @@ def configure(
     jobs: int | None = None,
     seed: int | None = None,
     sampling: str = "shuffle",
+    population: str | None = None,
     cpu: float | str | None = None,
     wall: float | str | None = None,
     progress: bool = True,
@@ -100,6 +101,8 @@ def configure(
             call that resumes uses that one. It must not be chosen after a look at results.
         sampling: `shuffle`: every instance once, in random order. `replace`: with replacement, without end; "best" then
             means best on exactly these. Where `instances` is a section, it says so itself.
+        population: What the claim is about: `these`, exactly these instances; `drawn`, the distribution that they are
+            a fair sample of. docs/population.md has the default. Where `instances` is a section, it says so itself.
         cpu: CPU time of the whole campaign, in seconds or as `10m`.
         wall: Wall-clock time of this call, likewise.
         progress: Show it, in terminals and notebooks.
@@ -134,6 +137,8 @@ def configure(
         document["executor"] = {"kind": "dask", **document.get("executor", {})}
     function, document["target"] = _target(target)
     values, document["instances"] = _instances(instances, sampling, to_a_function="function" in document["target"])
+    if population is not None and not isinstance(instances, Mapping):
+        document["instances"]["population"] = population
     if function is not None:
         del document["target"]["function"]
     asked = scenario_of(

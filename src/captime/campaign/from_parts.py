@@ -32,6 +32,7 @@ def question_of(parts: Parts) -> Question:
         clock=parts.clock,
         time=parts.time,
         tolerance=parts.tolerance,
+        population=problem.population,
         identity=parts.identity,
     )
 

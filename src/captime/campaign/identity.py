@@ -13,6 +13,7 @@ from typing import Any
 from captime.campaign.earlier import SAME_TARGET, check_unlearned, has_learned
 from captime.campaign.goals import GOAL_OPTIONS
 from captime.campaign.question import Question
+from captime.certificate import Population
 from captime.errors import ScenarioDiffers
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
@@ -77,6 +78,13 @@ def short_captimes_on_record(scenario: Mapping[str, object]) -> bool:
     return bool(scenario.get(_SHORT, False))
 
 
+def population_on_record(scenario: Mapping[str, object]) -> Population:
+    """Return what the claim of a ledger is about; ledgers that do not say were begun when all were about draws."""
+    instances = scenario.get("instances")
+    said = instances.get("population") if isinstance(instances, Mapping) else None
+    return Population.DRAWN if said is None else Population(str(said))
+
+
 def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
     """The identity of a ledger, with what was added on the way; and its notes."""
     with LedgerReader(path) as reader:
@@ -107,8 +115,14 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
         return scenario
     with LedgerReader(path) as reader:
         listed = reader.scenario.get("configurations")
+        population = population_on_record(reader.scenario)
     begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
-    return replace(with_recorded_seed(scenario, path), known=known_instances(path), begun_with=begun)
+    return replace(
+        with_recorded_seed(scenario, path),
+        known=known_instances(path),
+        begun_with=begun,
+        recorded_population=population,
+    )
 
 
 def with_recorded_seed(scenario: Scenario, path: Path) -> Scenario:
@@ -144,7 +158,7 @@ def check_identity(path: Path, question: Question) -> Growth:
         raise _other_rules(path, rules_of(before), rules_of(now), notes)
     else:
         before.setdefault("rules", now["rules"])
-    before = _asked(before)
+    before, now = (_naming_population(each) for each in (_asked(before), now))
     differs = difference(before, now)
     if not differs:
         return Growth()
@@ -179,6 +193,14 @@ def _other_rules(path: Path, before: int, now: int, notes: list[Noted]) -> Scena
         f"`captime verify`, `report`, `best` and `export` read it as before. To resume it, install captime "
         f"{versions[-1]}; to begin anew under the new rules, use --ledger NEW"
     )
+
+
+def _naming_population(identity: dict[str, Any]) -> dict[str, Any]:
+    """Return the identity with the population that is meant where none is named."""
+    instances = identity.get("instances")
+    if not isinstance(instances, dict):
+        return identity
+    return {**identity, "instances": {"population": Population.DRAWN.value, **instances}}
 
 
 def _without_favourites(identity: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import overload
 import numpy as np
 
 from captime.campaign.goals import GOAL_OPTIONS, Goal, goal_of
+from captime.certificate import Population
 from captime.errors import ScenarioError
 from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem, Procedure
@@ -74,6 +75,7 @@ class Question:
         identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
         duel_step: See `Problem`; of a ledger that was begun when there was one step for all goals.
         short_captimes: See `Problem`; as it was when the ledger was begun. None: whatever the program allows.
+        population: The instances that the claim is about.
     """
 
     program: GrowingProgram
@@ -97,6 +99,7 @@ class Question:
     newcomers: tuple[ConfigRow, ...] = ()
     duel_step: float | None = None
     short_captimes: bool | None = None
+    population: Population = Population.DRAWN
 
     @property
     def names(self) -> Sequence[str]:
@@ -152,6 +155,7 @@ class Question:
             pool=None if self.proposer is None else pool_terms_of(self.proposer),
             duel_step=self.duel_step,
             short_captimes=self.program.repeatable if self.short_captimes is None else self.short_captimes,
+            population=self.population,
         )
 
     def build(self, length: int | None = None) -> Procedure:

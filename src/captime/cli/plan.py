@@ -23,7 +23,7 @@ def plan_command(
         list[float] | None, typer.Option(help="Within this of the best; may be repeated. A few usual ones by default.")
     ] = None,
     spread: Annotated[
-        float, typer.Option(help="Standard deviation of the difference of two configurations' utilities on an instance.")
+        float, typer.Option(help="Standard deviation of the difference of two utilities on an instance.")
     ] = SPREAD,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -41,8 +41,8 @@ def plan_command(
         return
     console = Console(markup=False, highlight=False)
     console.print(
-        f"{configs:,} configurations, delta {delta:g}, spread of differences {spread:g}; a rival exactly as good as the "
-        "best",
+        f"{configs:,} configurations, delta {delta:g}, spread of differences {spread:g}; a rival exactly as good "
+        "as the best",
         style="dim",
         soft_wrap=True,
     )

@@ -123,6 +123,11 @@ class CommandProgram:
         self.extend(configurations)
 
     @property
+    def seeded(self) -> bool:
+        """Whether every command is given the seed."""
+        return self._seeded
+
+    @property
     def repeatable(self) -> bool:
         """See the protocol. Without a declaration: whether every command takes the seed."""
         return self._seeded if self._declared is None else self._declared

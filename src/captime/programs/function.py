@@ -75,7 +75,8 @@ class FunctionProgram:
         self._search_path = tuple(dict.fromkeys(here))
         self._configurations: list[Configuration] = []
         self._rules = Rules(time=time, clock=conditions.clock, tolerance=tolerance)
-        self.repeatable = self._arguments.seeded if repeatable is None else repeatable
+        self.seeded = self._arguments.seeded
+        self.repeatable = self.seeded if repeatable is None else repeatable
         self.extend(configurations)
 
     def extend(self, configurations: Sequence[Configuration]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from captime.certificate import Population
 from captime.errors import ScenarioError
 from captime.programs.identity import find_command
 from captime.programs.template import Template, passed_unchanged
@@ -18,13 +19,19 @@ from captime.streams.files import (
     look_at,
     read_answers,
     with_answers,
+    with_seeds,
 )
 from captime.streams.generated import PLACEHOLDERS
 
 _SECTION = "instances"
 _WAYS = ("files", "list", "csv", "values", "generator")
 _OF_GENERATORS = ("first", "suffix", "folder", "timeout")
-_OF_FILES = ("sampling", "allow_duplicates")
+_OF_FILES = ("sampling", "allow_duplicates", "seeds")
+
+DEFAULT_POPULATION = Population.DRAWN
+"""The claim of scenarios that do not name one, where a claim about exactly these instances is possible."""
+FIXED_SET_PROCEDURES = ("race",)
+"""Procedures that make claims about exactly these instances."""
 
 
 def stream_of(
@@ -72,7 +79,80 @@ def stream_of(
         passed_unchanged(each.path or each.name, f"instance {each.name!r}", place(_SECTION))
     if answers:
         instances = with_answers(instances, answers, place(_SECTION, "answers"))
-    return FiniteStream(instances, wishes.sampling, seed, groups=groups, known=known)
+    if wishes.seeds > 1:
+        instances, groups = with_seeds(instances, groups, wishes.seeds, place(_SECTION, "seeds"))
+    return FiniteStream(instances, wishes.sampling, seed, groups=groups, known=known, seeds=wishes.seeds)
+
+
+def population_of(
+    wishes: Instances,
+    place: Place,
+    *,
+    repeatable: bool,
+    seeded: bool,
+    procedure: str,
+    recorded: Population | None,
+) -> Population:
+    """Return what the claim is about: as the section says, as the ledger says, or the default.
+
+    Args:
+        wishes: The section.
+        place: The file, for messages.
+        repeatable: Whether the program takes the same time again with the same seed.
+        seeded: Whether the program is given the seed.
+        procedure: The name of the procedure that decides.
+        recorded: The population of the ledger that is resumed; None if there is none yet.
+    """
+    where = place(_SECTION, "population")
+    said = None if wishes.population is None else Population(wishes.population)
+    obstacle = _against_these(wishes, repeatable=repeatable, procedure=procedure)
+    if said is not None and wishes.sampling == "replace":
+        raise ScenarioError(
+            f"{where} is {said.value!r} beside sampling = 'replace', whose draws come from exactly these instances, so its "
+            "claim is about them anyway; leave population out, or say sampling = 'shuffle'"
+        )
+    if said is Population.THESE and obstacle:
+        raise ScenarioError(f"{where} is 'these', but {obstacle}; or say population = 'drawn'")
+    if wishes.seeds > 1 and (obstacle or said is Population.DRAWN):
+        why = obstacle or "population is 'drawn'; say population = 'these'"
+        raise ScenarioError(
+            f"{place(_SECTION, 'seeds')} is {wishes.seeds}, and the runs of one instance with several seeds are no "
+            f"independent draws, so the claim has to be about exactly these instances. But {why}; or leave seeds out"
+        )
+    if wishes.seeds > 1 and not seeded:
+        raise ScenarioError(
+            f"{place(_SECTION, 'seeds')} is {wishes.seeds}, but the program is not given its seed, so every run of an "
+            "instance would be the same; pass the seed on ({seed} in a command, a parameter called seed of a "
+            "function), or leave seeds out"
+        )
+    if said is not None:
+        return said
+    if recorded is not None:
+        return recorded
+    if obstacle:
+        return Population.DRAWN
+    return Population.THESE if wishes.seeds > 1 else DEFAULT_POPULATION
+
+
+def _against_these(wishes: Instances, *, repeatable: bool, procedure: str) -> str:
+    """Return why no claim about exactly these instances is possible, and what to do; nothing if one is."""
+    if wishes.generator is not None:
+        return "a generator makes instances without end, so there is no set of them; list files or values instead"
+    if wishes.sampling != "shuffle":
+        return (
+            f"sampling is {wishes.sampling!r}, and the claim needs an order that captime draws; say sampling = "
+            "'shuffle'"
+        )
+    if not repeatable:
+        return (
+            "the program does not say that it takes the same time again with the same seed; pass the seed on ({seed} "
+            "in a command, a parameter called seed of a function), or say target.repeatable = true if it is "
+            "deterministic"
+        )
+    if procedure not in FIXED_SET_PROCEDURES:
+        able = " and ".join(FIXED_SET_PROCEDURES)
+        return f"procedure {procedure!r} makes no such claim; only {able} can"
+    return ""
 
 
 def _listed(wishes: Instances, folder: Path, where: str) -> list[Any]:

@@ -97,6 +97,10 @@ class Instances(Section):
     folder: str | None = Field(default=None, description="Where generated files are kept.")
     timeout: Duration = Field(default=60.0, gt=0, description="How long making one instance may take.")
     sampling: Literal["shuffle", "given", "replace"] = Field(default="shuffle", description="In which order.")
+    population: Literal["these", "drawn"] | None = Field(
+        default=None, description="What the claim is about: exactly these instances, or more like them."
+    )
+    seeds: PositiveInt = Field(default=1, description="How many seeds each instance is run with.")
     allow_duplicates: bool = Field(default=False, description="Whether two instances may hold the same.")
     answers: str | None = Field(default=None, description="A CSV file of known answers.")
 

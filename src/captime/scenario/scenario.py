@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from captime.certificate import RULES
+from captime.certificate import RULES, Population
 from captime.errors import ScenarioError, UtilityError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
@@ -21,7 +21,7 @@ from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
 from captime.scenario.executor import executor_wishes, seconds_that_count
 from captime.scenario.identity import scenario_hash
-from captime.scenario.instances import stream_of
+from captime.scenario.instances import population_of, stream_of
 from captime.scenario.machine import allowed_cores
 from captime.scenario.models import Wishes
 from captime.scenario.parts import Parts, StopWishes
@@ -66,6 +66,7 @@ class Scenario:
             added later. None if it has not begun.
         drawn_seed: Takes the place of a seed that the file does not name; a campaign that has begun keeps the one in
             its ledger, see `campaign.identity.as_begun`.
+        recorded_population: What the claim of the ledger is about that is resumed; takes the place of the default.
     """
 
     wishes: Wishes
@@ -79,6 +80,7 @@ class Scenario:
     known: Sequence[str] = ()
     begun_with: int | None = None
     drawn_seed: int = field(default_factory=lambda: seeds.fresh_seed())  # noqa: PLW0108 (looked up when it is needed)
+    recorded_population: Population | None = None
 
     @property
     def seed(self) -> int:
@@ -169,6 +171,18 @@ class Scenario:
         )
 
     @cached_property
+    def population(self) -> Population:
+        """What the claim is about: exactly these instances, or the distribution they were drawn from."""
+        return population_of(
+            self.wishes.instances,
+            self.place,
+            repeatable=self.program.repeatable,
+            seeded=self.program.seeded,
+            procedure=self.procedure,
+            recorded=self.recorded_population,
+        )
+
+    @cached_property
     def program(self) -> CommandProgram | FunctionProgram:
         """The program, its files found and hashed."""
         return self._program_with(self.configurations)
@@ -223,6 +237,7 @@ class Scenario:
             n_instances=self.stream.length,
             seed=self.seed,
             pool=None if self.proposer is None else pool_terms_of(self.proposer),
+            population=self.population,
         )
 
     @property
@@ -270,7 +285,11 @@ class Scenario:
             "space": None if self._space is None else canonical(self._space),
             # JSON objects have no order, and random draws depend on that of the parameters.
             **({} if self._space is None else {"space_order": list(self._space.space.names)}),
-            "instances": self.stream.describe(),
+            # Ledgers that name no population were begun when there was one.
+            "instances": {
+                **self.stream.describe(),
+                **({} if self.population is Population.DRAWN else {"population": self.population.value}),
+            },
             **seconds_that_count(wishes.executor),
         }
 

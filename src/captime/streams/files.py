@@ -198,6 +198,36 @@ def from_values(values: Sequence[Any], where: str, *, allow_duplicates: bool) ->
     return _unique(instances, where, allow_duplicates=allow_duplicates)
 
 
+def with_seeds(
+    instances: Sequence[Instance], groups: Sequence[str] | None, seeds: int, where: str
+) -> tuple[list[Instance], list[str] | None]:
+    """Return every instance once for each seed, as members of the set, with their groups.
+
+    The seed itself belongs to the position (`Seeds`); here a member gets a name of its own. A group has one member for
+    each seed.
+
+    Args:
+        instances: Each once.
+        groups: The group of each; None if there are none.
+        seeds: With how many seeds each is run.
+        where: Who wants them, for messages.
+    """
+    members: list[Instance] = []
+    member_groups: list[str] = []
+    for index, each in enumerate(instances):
+        for number in range(1, seeds + 1):
+            members.append(each if number == 1 else replace(each, name=f"{each.name} (seed {number})"))
+            if groups is not None:
+                member_groups.append(groups[index] if number == 1 else f"{groups[index]}\0seed {number}")
+    twice = [name for name, count in Counter(each.name for each in members).items() if count > 1]
+    if twice:
+        raise ScenarioError(
+            f"{where} is {seeds}, and an instance is called {twice[0]!r}, which is what captime calls another one with "
+            "a further seed; rename the file"
+        )
+    return members, None if groups is None else member_groups
+
+
 def _name_of(value: Any) -> str:
     """Short enough to be shown; names that are not unique get numbers."""
     try:

@@ -30,6 +30,7 @@ class FiniteStream:
         groups: Which instances are variations of each other; None if all stand for themselves.
         known: Names of instances in the order of a stream begun earlier. They keep their positions, and instances that
             are new follow them: that is how a stream grows.
+        seeds: With how many seeds each instance is among `instances`, under a name of its own each time.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class FiniteStream:
         *,
         groups: Sequence[str] | None = None,
         known: Sequence[str] = (),
+        seeds: int = 1,
     ) -> None:
         if not instances:
             raise ScenarioError("there is no instance; name at least one")
@@ -47,6 +49,7 @@ class FiniteStream:
             raise ScenarioError(f"sampling is {sampling!r}; there are {', '.join(SAMPLINGS)}")
         self.sampling = sampling
         self.seed = seed
+        self.seeds = seeds
         self._instances = list(instances)
         self._groups = None if groups is None else list(groups)
         self._seeds = Seeds(TARGET, seed)
@@ -106,6 +109,7 @@ class FiniteStream:
             "list": [[each.name, each.digest] for each in listed],
             "answers": {each.name: each.answer.hex() for each in listed if each.answer is not None},
             "groups": None if self._groups is None else [self._groups[index] for index in listed_order],
+            **({} if self.seeds == 1 else {"seeds": self.seeds}),
         }
 
     def listed_as(self, names: Sequence[str]) -> str | list[int]:
