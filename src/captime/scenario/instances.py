@@ -108,8 +108,8 @@ def population_of(
     obstacle = _against_these(wishes, repeatable=repeatable, procedure=procedure)
     if said is not None and wishes.sampling == "replace":
         raise ScenarioError(
-            f"{where} is {said.value!r} beside sampling = 'replace', whose draws come from exactly these instances, so its "
-            "claim is about them anyway; leave population out, or say sampling = 'shuffle'"
+            f"{where} is {said.value!r} beside sampling = 'replace', whose draws come from exactly these instances, so "
+            "its claim is about them anyway; leave population out, or say sampling = 'shuffle'"
         )
     if said is Population.THESE and obstacle:
         raise ScenarioError(f"{where} is 'these', but {obstacle}; or say population = 'drawn'")
