@@ -13,6 +13,9 @@ from captime.dashboard.app import Live
 from captime.dashboard.rules import Rules
 from captime.dashboard.server import Address, listening, rules_for, server_for
 
+# Ends a test that hangs; long enough for a busy machine.
+_PATIENCE = 120.0
+
 
 class Served:
     """A dashboard that is running.
@@ -38,7 +41,7 @@ class Served:
 
     def connect(self) -> socket.socket:
         """A connection."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=15.0)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=_PATIENCE)
 
     def talk(self, raw: bytes) -> tuple[int, dict[str, str], bytes]:
         """Send these bytes and read the answer: status, headers, body."""
@@ -84,13 +87,13 @@ def served(path: Path, address: Address | None = None) -> Iterator[Served]:
     server.capture_signals = suppress
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[sock])), daemon=True)
     thread.start()
-    until = time.monotonic() + 30.0
+    until = time.monotonic() + _PATIENCE
     while not server.started and time.monotonic() < until:
         time.sleep(0.01)
     try:
         yield Served(rules.port, rules)
     finally:
         server.should_exit = True
-        thread.join(timeout=15.0)
+        thread.join(timeout=_PATIENCE)
         sock.close()
         live.close()

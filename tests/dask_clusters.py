@@ -18,7 +18,7 @@ from captime.executors.dask_cluster import ClusterSettings, client_of
 from scripted_campaign import Scripted
 
 # Interpreters, libraries and stations start in seconds; on a busy machine it may be many.
-PATIENCE = 120.0
+PATIENCE = 300.0
 QUIET = {**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 
 

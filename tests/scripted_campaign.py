@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+# Ends a campaign that hangs. One that does not takes seconds, or a minute and more on a busy machine.
+_PATIENCE = 600.0
 CONFIGS = ("quick", "steady", "slow")
 _PROGRAM = """#!/bin/sh
 # Called as: program INSTANCE INFO CUTOFF LENGTH SEED -line NUMBER
@@ -75,7 +77,7 @@ class Scripted:
     def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
         """`captime run` to its end: exit code, output, complaints."""
         process = self.begin(*arguments, **environment)
-        out, said = process.communicate(timeout=120)
+        out, said = process.communicate(timeout=_PATIENCE)
         return process.returncode, out, said
 
     def certificate(self) -> tuple[Any, int]:

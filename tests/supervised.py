@@ -19,7 +19,7 @@ from captime.streams.protocol import Instance
 from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.processes import look_at, tagged
 
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 
 TARGETS = Path(__file__).parent / "targets"
 PYTHON = (sys.executable, "-I", "-S")
@@ -102,7 +102,7 @@ class Bench:
         self.executor.submit(self.requests(range(len(launches))))
         back = 0
         while back < len(launches):
-            back += len(self.executor.collect(60.0))
+            back += len(self.executor.collect(_PATIENCE))
         return sorted(self.program.reports, key=lambda report: report.number)
 
     def requests(self, configs: Iterable[int]) -> list[RunRequest]:
@@ -151,7 +151,7 @@ def reports_of(launches: Sequence[Launch], *, tag: str, slots: int = 2, **option
         executor.submit([RunRequest(number, 0, 1.0) for number in range(len(launches))])
         back = 0
         while back < len(launches):
-            back += len(executor.collect(60.0))
+            back += len(executor.collect(_PATIENCE))
     return sorted(program.reports, key=lambda report: report.number)
 
 

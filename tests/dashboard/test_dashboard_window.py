@@ -99,14 +99,12 @@ def test_what_runs_on_which_slot_is_told_without_a_new_row(tmp_path: Path, monke
 
 
 def test_a_question_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
-    """Nobody waits for it, and the reader goes on to work."""
+    """The question has no end, so an answer at all shows that it was given up; the reader works afterwards."""
     path = tmp_path / "hand.ledger"
     with hand_written(path), LedgerReader(path, query_seconds=QUERY_SECONDS) as reader:
         endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
-        begun = time.monotonic()
         with pytest.raises(StorageTrouble, match="longer than was allowed"), reader.snapshot():
             reader._connection.execute(endless).fetchone()
-        assert time.monotonic() - begun < 5.0
         assert len(reader.configs) == 3
 
 

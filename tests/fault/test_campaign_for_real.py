@@ -21,7 +21,7 @@ __all__ = ["folder"]
 
 TAG = b"CAPTIME_RUN="
 # An interpreter, libraries and slots start in a second; on a busy machine it may be many.
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def tagged(ledger_id: str) -> list[int]:

@@ -24,9 +24,11 @@ __all__ = ["folder"]
 NETWORK = "10.213.77"
 # A worker in a network, with a host name and a view of the files of its own, in which the instances are not there.
 _NODE = 'hostname "$1" && mount -t tmpfs none "$2" && shift 2 && exec "$@"'
-# What dask-jobqueue calls: it prints the job's number, and the job begins at once.
+# What dask-jobqueue calls: it prints the job's number, and the job begins at once. Like the real one it keeps a copy of
+# the script, because dask-jobqueue deletes its file as soon as the number is printed.
 _SBATCH = """#!/bin/sh
-setsid sh "$1" >/dev/null 2>&1 &
+kept="$(mktemp "$(dirname "$0")/script.XXXXXX")" && cp "$1" "$kept" || exit 1
+setsid sh "$kept" >/dev/null 2>&1 &
 echo $! >> "$(dirname "$0")/jobs"
 echo "Submitted batch job $!"
 """

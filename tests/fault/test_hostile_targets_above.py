@@ -23,7 +23,7 @@ from captime.supervision.process_tree import ISOLATIONS
 from captime.supervision.processes import Process, look_at, tagged
 from supervised import TARGETS, Bench, bench, comes_true, dead, launch, target
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 @pytest.fixture(scope="module", params=ISOLATIONS)

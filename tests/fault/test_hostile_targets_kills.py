@@ -14,7 +14,7 @@ from captime.supervision.processes import tagged
 from supervised import TARGETS, Bench, bench, comes_true, dead, launch, target
 
 TRIALS = [0, *(pytest.param(trial, marks=pytest.mark.fault) for trial in range(1, 30))]
-PATIENCE = 20.0
+PATIENCE = 180.0
 
 
 class Coordinator:

@@ -16,7 +16,7 @@ from captime.errors import LedgerDamaged
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.backup import backup, salvage
 from captime.skeptic import audit
-from ledger_workers import PROCESSES, carry_on, create, leave_open, scripted, without_rights, work
+from ledger_workers import PATIENCE, PROCESSES, carry_on, create, leave_open, scripted, without_rights, work
 
 POINTS = ("lock-taken", "ledger-created", "owner-inserted", "owner-committed", "checkpoint", "intent-inserted",
           "intent-committed", "row-inserted", "row-committed", "note-inserted", "note-committed")  # fmt: skip
@@ -72,7 +72,7 @@ def keep_killing(path: Path, kills: int, until: int, rng: np.random.Generator) -
             hears.poll(60)
         time.sleep(rng.uniform(0.0, 0.1))
         process.kill()
-        process.join(60)
+        process.join(PATIENCE)
         acknowledged |= {said for said in heard(hears) if isinstance(said, int)}
     return acknowledged
 
@@ -97,7 +97,7 @@ def test_death_at_a_named_place_is_survived(point: str, when: str, tmp_path: Pat
     """F2, the ledger's places: whoever comes next finds a ledger that is whole, or none, and comes to the same end."""
     path, until = tmp_path / "a.ledger", 6
     process, hears = coordinator(path, until, f"{point}:{when}:1")
-    process.join(60)
+    process.join(PATIENCE)
     if (point, when) != ("lock-taken", "before"):
         assert process.exitcode == -signal.SIGKILL
     told = {said for said in heard(hears) if isinstance(said, int)}
@@ -127,7 +127,7 @@ def test_a_full_disk_writes_nothing_false(tries: int, tmp_path: Path) -> None:
     for limit in limits:
         path = tmp_path / f"{limit}.ledger"
         process, hears = coordinator(path, until, file_limit=limit)
-        process.join(60)
+        process.join(PATIENCE)
         said = heard(hears)
         assert process.exitcode == 0
         assert said, "it ended without a word"
@@ -149,7 +149,7 @@ def test_a_read_only_directory_can_be_read_and_not_written(tmp_path: Path) -> No
         for name, runs in (("killed.ledger", 7), ("bare.ledger", 5)):
             process = PROCESSES.Process(target=leave_open, args=(str(folder / name), runs))
             process.start()
-            process.join(60)
+            process.join(PATIENCE)
         with LedgerReader(folder / "killed.ledger"):
             pass
         # Shared memory is not copied to a read-only medium.
@@ -160,8 +160,8 @@ def test_a_read_only_directory_can_be_read_and_not_written(tmp_path: Path) -> No
         answers = PROCESSES.Queue()
         process = PROCESSES.Process(target=without_rights, args=(str(folder), answers))
         process.start()
-        told = answers.get(timeout=60)
-        process.join(60)
+        told = answers.get(timeout=PATIENCE)
+        process.join(PATIENCE)
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
@@ -233,7 +233,7 @@ def test_a_missing_log_is_found_out(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     process = PROCESSES.Process(target=leave_open, args=(str(path), 30))
     process.start()
-    process.join(60)
+    process.join(PATIENCE)
     copied = tmp_path / "copied.ledger"
     shutil.copyfile(path, copied)
     assert backup(path, tmp_path / "backup.ledger") > 60

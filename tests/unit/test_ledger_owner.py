@@ -1,6 +1,5 @@
 import json
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,28 +9,27 @@ from captime.errors import LedgerInUse, StorageTrouble
 from captime.ledger import ConfigRow, Ledger, filesystem, ownership
 from captime.ledger.filesystem import file_system, is_network, sqlite_note
 from captime.ledger.ownership import Owner, WriteLock, lock_path, read_mark
-from ledger_workers import PROCESSES, grab
+from ledger_workers import PATIENCE, PROCESSES, grab
 
 CONFIGS = [ConfigRow(0, "a")]
 
 
 def test_of_twenty_at_once_exactly_one_gets_the_ledger(tmp_path: Path) -> None:
-    """The others are told at once who has it."""
+    """The others are told who has it while it is held: all answers are in before the winner lets it go."""
     path = tmp_path / "a.ledger"
     Ledger.create(path, {}, CONFIGS).close()
     gate, answers = PROCESSES.Barrier(20), PROCESSES.Queue()
     workers = [PROCESSES.Process(target=grab, args=(str(path), gate, answers)) for _ in range(20)]
     for worker in workers:
         worker.start()
-    told = [answers.get(timeout=60) for _ in workers]
+    told = [answers.get(timeout=PATIENCE) for _ in workers]
     for worker in workers:
-        worker.join(60)
+        worker.join(PATIENCE)
     winners = [answer for answer in told if answer["won"]]
     assert len(winners) == 1
     for answer in told:
         if not answer["won"]:
             assert f"process {winners[0]['pid']} on" in answer["words"]
-    assert sorted(answer["seconds"] for answer in told)[10] < 2.0
 
 
 HERE = Owner("here", "boot-2", 4711, "100")
@@ -176,9 +174,7 @@ def test_the_doctor_is_told_about_old_versions_of_sqlite(version: tuple[int, ...
 
 
 def test_refusals_come_before_anything_is_written(tmp_path: Path) -> None:
-    """A directory that does not exist is storage trouble, at once."""
-    begun = time.monotonic()
+    """A directory that does not exist is storage trouble, and nothing is made."""
     with pytest.raises(StorageTrouble, match="directory"):
         Ledger.create(tmp_path / "nowhere" / "a.ledger", {}, CONFIGS)
-    assert time.monotonic() - begun < 5.0
     assert list(tmp_path.iterdir()) == []

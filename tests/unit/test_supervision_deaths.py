@@ -19,7 +19,7 @@ from captime.supervision.processes import look_at
 from captime.supervision.slot_client import SlotClient
 from supervised import Bench, bench, launch
 
-PATIENCE = 20.0
+PATIENCE = 180.0
 
 
 def comes_true(claim: Callable[[], bool], seconds: float = PATIENCE) -> bool:

@@ -54,9 +54,9 @@ def test_a_slow_pattern_is_looked_for_in_portions() -> None:
     """A search that takes the square of what it looks at never looks at much at once."""
     matcher = Matcher({"slow": "[^:]*:;"})
     matcher.add(b"a" * (64 * 1024) + b"\n" + b"b\n" * 20_000)
-    start = time.monotonic()
+    start = time.process_time()
     matcher.look(0.0)
-    assert time.monotonic() - start < 20.0
+    assert time.process_time() - start < 20.0
     matcher.look(0.001)
     assert matcher.busy
 

@@ -17,7 +17,7 @@ from captime.supervision.messages import Fingerprint, FunctionCall, Launch, Prep
 from captime.supervision.process_tree import ISOLATIONS
 from supervised import PYTHON, TARGETS, Bench, Plain, bench, launch, target
 
-PATIENCE = 30.0
+PATIENCE = 180.0
 
 
 @pytest.fixture(scope="module", params=ISOLATIONS)
