@@ -29,7 +29,7 @@ from captime.errors import ScenarioError
 from captime.executors.signals import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.hints import did_you_mean
-from captime.report.campaign_view import campaign_view
+from captime.report.campaign_view import Outlook, campaign_view
 from captime.report.shown_result import Result
 from captime.scenario import Scenario, scenario_of
 from captime.scenario.complaints import shown
@@ -166,6 +166,7 @@ def configure(
             ledger=path,
             gamma_goal=question.goal.gamma,
             measured_on=question.clock,
+            outlook=Outlook.of(question, parts.jobs),
         ) as view,
     ):
         result = run_campaign(

@@ -100,8 +100,10 @@ def test_a_good_scenario_is_told_to_be_well(folder: Path) -> None:
     found: dict[str, Any] = {finding["check"]: finding for finding in told["findings"]}
     assert set(found) == {
         *("scenario", "SQLite", "ledger", "disk", "scratch", "processors", "captimes", "isolation", "overhead"),
-        *("answers", "same answers", "worth", "cap", "repeatability"),
+        *("answers", "same answers", "worth", "cap", "repeatability", "this set"),
     }
+    assert found["this set"]["facts"]["population"] == "drawn"
+    assert "as a sample of more like them" in found["this set"]["found"]
     assert found["answers"]["facts"]["verdicts"] == {"answered": 2}
     assert found["isolation"]["facts"]["survivors"] == found["cap"]["facts"]["survivors"] == 0
     assert found["cap"]["level"] == "well"

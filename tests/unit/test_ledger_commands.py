@@ -91,7 +91,7 @@ def test_status_shows_what_is_certified_and_what_is_under_way(recorded: Path, st
     assert told["events"][-1]["kind"] == "warning"
 
 
-@pytest.mark.parametrize(("length", "expected"), [(None, True), (9, True), (3, False)])
+@pytest.mark.parametrize(("length", "expected"), [(None, True), (9000, True), (9, False), (3, False)])
 def test_time_left_is_guessed_only_while_it_runs_and_instances_are_left(
     tmp_path: Path, length: int | None, expected: bool
 ) -> None:
@@ -105,6 +105,8 @@ def test_time_left_is_guessed_only_while_it_runs_and_instances_are_left(
             ledger.certified(Certificate(0, epsilon, 0.1, 2, 0.2, 0.9), minute, 60.0 * minute, 60.0 * minute, 2)
         ledger.flush()
         assert ("at this pace" in typed("status", path).stdout) == expected
+        # Nine instances do not give 0.01 if the first three have given 0.3.
+        assert ("(about 0.17 at best" in typed("status", path).stdout) == (length == 9)
     assert "at this pace" not in typed("status", path).stdout
 
 

@@ -13,7 +13,8 @@ from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
 from captime.report.campaign_view import View, campaign_view, plain_lines
-from captime.report.pace import Pace, rounded
+from captime.report.pace import Pace
+from captime.utilities.durations import rounded_time
 from space_campaigns import on_space, search
 
 __all__ = ["folder"]
@@ -219,4 +220,4 @@ def test_a_new_leader_has_a_pace_of_its_own() -> None:
 )
 def test_guesses_have_few_digits_in_the_unit_they_are_told_in(seconds: float, guess: float) -> None:
     """About 12 min, not 11.9 min; about 2.5 h."""
-    assert rounded(seconds) == guess
+    assert rounded_time(seconds) == guess

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from captime.campaign.roster import configuration_of
+from captime.certificate import Certificate
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
@@ -87,6 +88,10 @@ def best_command(
             "epsilon": held.epsilon,
             "delta": held.delta,
             "gamma": held.gamma,
+            "population": held.population.value,
+            "instances": held.instances,
+            "instances_run": held.instances_run,
+            "other": None if held.other is None else _other(held.other),
             "settings": settings,
             "forms": found,
         }
@@ -98,6 +103,10 @@ def best_command(
         for name, text in found.items():
             typer.echo(f"{name}:")
             typer.echo("\n".join(f"  {printable(line)}" for line in text.splitlines()))
+
+
+def _other(claim: Certificate) -> dict[str, object]:
+    return {"population": claim.population.value, "epsilon": claim.epsilon, "delta": claim.delta}
 
 
 def _form(typed: str) -> str:

@@ -8,7 +8,7 @@ import typer
 from captime.cli.printing import say
 from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
-from captime.report.account import Account, draws_among
+from captime.report.account import Account, draws_among, seeds_of
 from captime.report.ledger_words import bound_on_record
 from captime.report.words import cpu_time
 from captime.scenario import load_scenario
@@ -68,6 +68,7 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         rests_on=(),
         pool=len(configs),
         draws=draws_among([config.origin for config in configs], certified.certificate.n_configs),
+        seeds=seeds_of(scenario),
     )
 
 

@@ -16,7 +16,7 @@ from captime.campaign.identity import as_begun
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
 from captime.executors.retry import PATIENCE
-from captime.report.campaign_view import campaign_view
+from captime.report.campaign_view import Outlook, campaign_view
 from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario
 from captime.utilities.durations import parse_duration
@@ -83,6 +83,7 @@ def run_command(
             ledger=path,
             gamma_goal=goal_of(question.procedure, question.options, question.epsilon).gamma,
             measured_on=question.clock,
+            outlook=Outlook.of(question, manner.jobs),
         ) as view:
             result = run_campaign(
                 question,

@@ -15,17 +15,19 @@ from rich.text import Text
 
 from captime.campaign.earlier import learned_words
 from captime.campaign.goals import goal_on_record
+from captime.certificate import Population
 from captime.cli.printing import print_table
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.slot_board import SlotUse, under_way
 from captime.report.configuration_words import ROWS_SHOWN
-from captime.report.ledger_words import OVER, liveness, note_words
+from captime.report.ledger_words import OVER, length_on_record, liveness, note_words
 from captime.report.machine import certificate_json
 from captime.report.numbers.configurations import ConfigurationTable, table_of_ledger
-from captime.report.pace import Pace
+from captime.report.pace import Pace, floor_of
 from captime.report.slot_words import age_words, busy_words, slot_names
-from captime.report.words import cpu_time, gamma_words, printable, rounded_down, rounded_up, statement
+from captime.report.stopped import next_steps
+from captime.report.words import claim_lines, cpu_time, gamma_words, printable, rounded_down, rounded_up, statement
 from captime.runs import RunRequest, Status, Verdict
 from captime.utilities.durations import duration_text
 
@@ -146,6 +148,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "goal": _goal(reader),
         "gamma_goal": _gamma_goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
+        "next_steps": _next_steps(reader, newest) or None,
         "pace": _pace(reader) if state == "running" else "",
         "learned": learned_words(reader.events()) or None,
         "n_configs": len(names),
@@ -204,26 +207,30 @@ def _gamma_goal(reader: LedgerReader) -> float | None:
 
 def _pace(reader: LedgerReader) -> str:
     """Return a guess at how long it may still take; nothing once every instance was met, which ends the stream."""
-    if _used_up(reader):
+    newest, length, met = reader.last_certificate(), _length(reader), len(reader.sample_rows())
+    if newest is None:
+        return ""
+    held = newest.certificate
+    # A claim about exactly these instances falls further while runs on instances that were met are made longer.
+    if length is not None and met >= length and held.population is Population.DRAWN:
         return ""
     pace = Pace(_goal(reader) or 0.0)
     for certified in reader.certificates():
         pace.note(certified.wall_seconds, certified.certificate.epsilon)
-    return pace.words()
+    return pace.words(floor_of(held.epsilon, met, length, held.population))
 
 
-def _used_up(reader: LedgerReader) -> bool:
-    length = reader.scenario.get("length")
-    if not isinstance(length, int):
-        return False
-    added = sum(len(entries) for entries in _added(reader))
-    return len(reader.sample_rows()) >= length + added
+def _next_steps(reader: LedgerReader, newest: Certified | None) -> str:
+    """Return what can be done if the campaign has used up its instances; nothing otherwise."""
+    events = reader.events()
+    ends = [str(event.facts.get("because")) for event in events if event.kind == "stopped"]
+    if newest is None or not ends or events[-1].kind != "stopped":
+        return ""
+    return next_steps(ends[-1], newest.certificate, _goal(reader) or 0.0, length_on_record(reader.scenario, events))
 
 
-def _added(reader: LedgerReader) -> list[list[object]]:
-    """Return the instances that were added on the way."""
-    listed = [event.facts.get("list") for event in reader.events() if event.kind == "instances"]
-    return [entries for entries in listed if isinstance(entries, list)]
+def _length(reader: LedgerReader) -> int | None:
+    return length_on_record(reader.scenario, reader.events())
 
 
 def _seats(reader: LedgerReader, state: str) -> tuple[list[SlotUse], int]:
@@ -294,12 +301,14 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
             ("epsilon", " ".join(filter(None, (rounded_up(held.epsilon), _of_goal(found["goal"]), found["pace"])))),
             *([] if held.gamma is None else [("gamma", f"{gamma_words(held)} {_of_goal(found['gamma_goal'])}")]),
             ("expected utility", f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)}"),
+            *claim_lines(held),
             ("candidates left", f"{newest.candidates:,} of {max(found['n_configs'], held.n_configs):,}"),
         ]
     told = ", ".join(
         f"{count:,} {name}" for name, count in sorted(found["verdicts"].items(), key=lambda each: -each[1])
     )
     lines += [
+        *([("next steps", found["next_steps"])] if found["next_steps"] else []),
         *([("lessons", found["learned"])] if found["learned"] else []),
         ("runs", f"{found['runs']:,}" + (f" ({told})" if told else "")),
         ("cost", cpu_time(found["cpu_seconds"], found["clock"])),

@@ -7,8 +7,8 @@ import numpy as np
 from captime.dashboard.window import Window
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
-from captime.report.ledger_words import account_of_story, doubts_of, note_words
-from captime.report.pace import Pace, rounded
+from captime.report.ledger_words import account_of_story, doubts_of, length_on_record, note_words
+from captime.report.pace import Pace, floor_of
 from captime.report.scoring import utility_of
 from captime.report.story import Progress, Story, in_race, progress_of
 from captime.report.views.epsilon import epsilon_view
@@ -16,7 +16,7 @@ from captime.report.views.intervals import intervals_view
 from captime.report.views.view import View
 from captime.report.words import cpu_time, gamma_words, rounded_down, rounded_up, statement, time_word
 from captime.runs import RunOutcome
-from captime.utilities.durations import duration_text
+from captime.utilities.durations import duration_text, rounded_time
 
 _LOG = 20
 _QUIET = frozenset({"facts"})
@@ -109,8 +109,12 @@ def _pace(window: Window, goal: float) -> str:
     pace = Pace(goal)
     for certified in window.certified:
         pace.note(certified.wall_seconds, certified.certificate.epsilon)
+    newest = window.certified[-1].certificate if window.certified else None
+    met, length = len(window.instances), length_on_record(window.scenario, window.notes)
+    if newest is not None and goal < floor_of(newest.epsilon, met, length, newest.population):
+        return ""
     left = pace.seconds_left()
-    return "" if left is None else f"about {duration_text(rounded(left))}"
+    return "" if left is None else f"about {duration_text(rounded_time(left))}"
 
 
 def _figure(view: View, width: float) -> dict[str, object]:

@@ -89,7 +89,11 @@ class Forecast:
         return _these(n_run, self.n_instances, self._level, self.spread)
 
     def sentence(self, epsilon: float, *, wait: str = "") -> str:
-        """Return what the set can give, in words: `these 60: within 0.05 after about 4 min; as a sample, …`.
+        """Return both of `claims` as one sentence."""
+        return "; ".join(self.claims(epsilon, wait=wait))
+
+    def claims(self, epsilon: float, *, wait: str = "") -> tuple[str, str]:
+        """Return what the set can give, in words: `these 60: within 0.05 after about 4 min`, and `as a sample, …`.
 
         Args:
             epsilon: The goal.
@@ -106,7 +110,7 @@ class Forecast:
             sample = f"as a sample of more like them nothing; within {epsilon:g} takes {enough}"
         else:
             sample += f", and within {epsilon:g} takes {enough}"
-        return f"exactly these {count:,}: within {epsilon:g}{after}; {sample}"
+        return f"exactly these {count:,}: within {epsilon:g}{after}", sample
 
     def as_json(self, epsilons: tuple[float, ...] = EPSILONS) -> dict[str, Any]:
         """Return the figures for programs."""

@@ -26,6 +26,7 @@ class Account:
         first_lines: Labelled lines that come before all others, because they change how the rest is to be read.
         more: Further labelled lines.
         pool: How many configurations there are by now, if there may be more than the certificate speaks of.
+        seeds: With how many seeds the program runs each instance; 0 if it is given none.
         draws: On a space, how many of those that the certificate speaks of were drawn at random; None if nobody says.
     """
 
@@ -45,6 +46,7 @@ class Account:
     more: Sequence[tuple[str, str]] = ()
     pool: int = 0
     draws: int | None = None
+    seeds: int = 0
 
     @property
     def left_of(self) -> int:
@@ -55,3 +57,20 @@ class Account:
 def draws_among(origins: Sequence[str], n_configs: int) -> int | None:
     """How many of the first so many were drawn at random; None for a list, where origins do not say it."""
     return sum(origin == "random" for origin in origins[:n_configs]) if "random" in origins else None
+
+
+def seeds_of(identity: Mapping[str, object]) -> int:
+    """Return with how many seeds each instance is run, from what a ledger says was asked; 0 for a program without.
+
+    Of a function nothing is on record but that it repeats itself, so it is taken to be given its seed.
+    """
+    target, instances = identity.get("target"), identity.get("instances")
+    if not isinstance(target, Mapping):
+        return 0
+    listed = identity.get("configurations")
+    entries = listed.get("list") if isinstance(listed, Mapping) else None
+    own = [each.get("command") for each in entries or () if isinstance(each, Mapping)]
+    words = [word for command in (target.get("command"), *own) if isinstance(command, list | tuple) for word in command]
+    given = any("{seed}" in str(word) for word in words) or any(target.get(name) for name in ("function", "wrapper"))
+    seeds = instances.get("seeds", 1) if isinstance(instances, Mapping) else 1
+    return int(str(seeds)) if given else 0

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,16 +23,20 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from captime.campaign.question import Question
+from captime.certificate import Certificate, Population
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
 from captime.ledger.slot_board import SlotUse, read_slots
 from captime.live import Observer
+from captime.procedures.forecast import Forecast
 from captime.procedures.protocol import Procedure
-from captime.report.pace import Pace
+from captime.report.pace import Pace, floor_of
 from captime.report.slot_words import age_words, busy_words, slot_names
 from captime.report.words import cpu_time, gamma_words, printable, rounded_down, rounded_up
-from captime.utilities.durations import duration_text
+from captime.tally import Tally
+from captime.utilities.durations import duration_text, rounded_time
 
 _FRAMES_A_SECOND = 4
 _SECONDS_BETWEEN_LINES = 10.0
@@ -45,6 +50,44 @@ HINT = "Ctrl-C stops; the same command goes on later"
 """Stands below the view."""
 # One width for all frames, so that the frame stands still while numbers change.
 _WIDEST = 88
+# What a set can give is told in the first minutes; of larger sets working it out would hold up the runs.
+_FIRST_MINUTES = 600.0
+_LARGEST_FORECAST = 2000
+_ABOUT = {Population.THESE: "exactly these instances", Population.DRAWN: "more like them"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a finite set of instances can give, as far as anything is known before and in the first minutes.
+
+    Attributes:
+        n_instances: How many there are.
+        delta: Allowed probability of a wrong certificate.
+        jobs: How many runs are made at once.
+    """
+
+    n_instances: int
+    delta: float
+    jobs: int
+
+    @classmethod
+    def of(cls, question: Question, jobs: int) -> "Outlook | None":
+        """Return the outlook of a campaign; None on an endless stream."""
+        length = question.stream.length
+        return None if length is None else cls(length, question.delta, jobs)
+
+    def rows(self, held: Certificate, goal: float, tally: Tally) -> list[tuple[str, str]]:
+        """Return what the set can give, and after which time if every run takes as long as those so far."""
+        if held.n_configs < 2 or self.n_instances > _LARGEST_FORECAST:
+            return []
+        forecast = Forecast(self.n_instances, held.n_configs, self.delta)
+        runs, seconds = int(tally.runs.sum()), float(tally.seconds.sum())
+        wait = ""
+        if runs:
+            left = forecast.to_run(goal) * held.n_configs * seconds / runs / self.jobs
+            wait = f"at most about {duration_text(rounded_time(left))}"
+        these, sample = forecast.claims(goal, wait=wait)
+        return [("this set", these), ("", sample)]
 
 
 class View:
@@ -62,6 +105,7 @@ class View:
         measured_on: Which clock runs are measured on, `cpu` or `wall`.
         more: Tells further lines, as (label, value).
         hint: Stands below the view.
+        outlook: What the set of instances can give; None if it has no end.
     """
 
     def __init__(
@@ -78,8 +122,11 @@ class View:
         measured_on: str = "cpu",
         more: Callable[[], Sequence[tuple[str, str]]] = tuple,
         hint: str = HINT,
+        outlook: Outlook | None = None,
     ) -> None:
         self._hint = hint
+        self._outlook = outlook
+        self._goal = goal
         self._measured_on = measured_on
         self._more = more
         self._clock = clock
@@ -118,7 +165,7 @@ class View:
         self._pace.note(self._clock + executor.now, held.epsilon)
         interval = f"[{rounded_down(held.utility_low, 3)}, {rounded_up(held.utility_high, 3)}]"
         rows = [
-            ("epsilon", f"{rounded_up(held.epsilon)}   {self._pace.words()}".rstrip()),
+            ("epsilon", f"{rounded_up(held.epsilon)}   {self._pace.words(self._floor(held, tally))}".rstrip()),
             ("best so far", f"{self._name(held.config)}   utility in {interval}"),
             ("candidates", f"{left:,} of {max(len(procedure.candidates), held.n_configs):,}"),
             ("runs", f"{int(tally.runs.sum()):,}   {spent}"),
@@ -126,7 +173,16 @@ class View:
         if held.gamma is not None:
             goal = f"   (goal {self._gamma_goal:g})" if self._gamma_goal else ""
             rows.insert(1, ("gamma", f"{gamma_words(held, 3)}{goal}"))
+        if held.other is not None:
+            rows.insert(1, ("other claim", f"{_ABOUT[held.other.population]}: within {rounded_up(held.other.epsilon)}"))
+        if self._outlook is not None and self._goal > 0.0 and self._clock + executor.now < _FIRST_MINUTES:
+            rows += self._outlook.rows(held, self._goal, tally)
         self._rows = [*self._more(), *rows]
+
+    def _floor(self, held: Certificate, tally: Tally) -> float:
+        """Return what epsilon can fall to with all instances there are."""
+        length = None if self._outlook is None else self._outlook.n_instances
+        return floor_of(held.epsilon, int(tally.n[held.config]), length, held.population)
 
     def _name(self, config: int) -> str:
         # Pools grow: somebody who came later has no name here.
@@ -221,6 +277,7 @@ def campaign_view(
     measured_on: str = "cpu",
     more: Callable[[], Sequence[tuple[str, str]]] = tuple,
     hint: str = HINT,
+    outlook: Outlook | None = None,
 ) -> Iterator[Observer | None]:
     """An observer that shows progress while inside; None where nobody wants it.
 
@@ -235,6 +292,7 @@ def campaign_view(
         measured_on: Which clock runs are measured on, `cpu` or `wall`.
         more: Tells further lines, as (label, value).
         hint: Stands below the view.
+        outlook: What the set of instances can give; None if it has no end.
     """
     if quiet:
         yield None
@@ -246,6 +304,7 @@ def campaign_view(
         "clock": _clock_on_record(ledger),
         "n_runs": n_runs,
         "measured_on": measured_on,
+        "outlook": outlook,
     }
     console = Console(stderr=True)
     if console.is_terminal:

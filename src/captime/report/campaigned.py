@@ -7,14 +7,15 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign.result import CampaignResult
+from captime.certificate import Certificate, Population
 from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
-from captime.report.account import Account, draws_among
+from captime.report.account import Account, draws_among, seeds_of
 from captime.report.known_runs import known_runs
 from captime.report.machine import certificate_json
 from captime.report.numbers.configurations import ConfigurationTable, table_of_ledger
 from captime.report.numbers.trend import Trend, trend_of
-from captime.report.stopped import why_stopped
+from captime.report.stopped import next_steps, why_stopped
 from captime.report.words import cpu_time
 from captime.runs import Verdict
 from captime.utilities.advice import ALL_WELL, LITTLE
@@ -71,8 +72,19 @@ def account_of_campaign(result: CampaignResult) -> Account:
         first_lines=[("warning", warning) for warning in warnings_of(result)],
         pool=len(result.question.names),
         draws=draws_among([config.origin for config in result.question.configs], result.certificate.n_configs),
-        more=[("runs", verdicts(result)), ("ledger", f"{result.ledger} (head {result.head[:12]})")],
+        seeds=seeds_of(result.question.identity),
+        more=[
+            *_next_steps(result),
+            ("runs", verdicts(result)),
+            ("ledger", f"{result.ledger} (head {result.head[:12]})"),
+        ],
     )
+
+
+def _next_steps(result: CampaignResult) -> list[tuple[str, str]]:
+    question = result.question
+    steps = next_steps(result.outcome.stopped, result.certificate, question.epsilon, question.stream.length)
+    return [("next steps", steps)] if steps else []
 
 
 def warnings_of(result: CampaignResult) -> list[str]:
@@ -222,7 +234,9 @@ def assumptions(result: CampaignResult) -> list[str]:
     """What the certificate rests on, in words a user can check; what was checked is said to be."""
     question, census = result.question, result.census
     said = []
-    if question.stream.population == "finite":
+    if question.population is Population.THESE:
+        said += these_words(question.stream.length or 0, f" (seed {question.seed})", result.certificate)
+    elif question.stream.population == "finite":
         said.append(
             f'"Best" means best on average over exactly these {question.stream.n_instances:,} instances, drawn with '
             f"replacement (seed {question.seed})."
@@ -249,7 +263,7 @@ def assumptions(result: CampaignResult) -> list[str]:
         )
     if not question.program.repeatable:
         said.append("The program cannot repeat a run, so runs that were stopped early or lost stay open for ever.")
-    if question.proposer is None and question.stream.population != "finite":
+    if question.proposer is None and question.stream.population != "finite" and speaks_of_draws(result.certificate):
         said.append("The configurations were not chosen by runs on these instances.")
     if result.learned:
         said.append(result.learned)
@@ -258,6 +272,26 @@ def assumptions(result: CampaignResult) -> list[str]:
         runs, they = ("1 run was", "it counts") if given_up == 1 else (f"{given_up:,} runs were", "they count")
         said.append(f"{runs} given up (lost too often, or the wall-clock guard); {they} both ways.")
     return said
+
+
+def these_words(count: int, seed: str, held: Certificate) -> list[str]:
+    """Return what a claim about exactly these instances rests on, in sentences.
+
+    Args:
+        count: How many members the set has.
+        seed: From which their order was drawn, such as ` (seed 7)`.
+        held: The certificate.
+    """
+    best = f'"Best" means best on average over exactly these {count:,} instances, each with its seed'
+    said = [f"{best}, met in random order{seed}; nothing is assumed about where they come from."]
+    if held.other is not None:
+        said.append("Only the claim about what is to come takes them as independent draws from that.")
+    return said
+
+
+def speaks_of_draws(held: Certificate) -> bool:
+    """Return whether a certificate has a claim about the distribution that the instances were drawn from."""
+    return held.population is Population.DRAWN or held.other is not None
 
 
 def campaign_json(result: CampaignResult) -> dict[str, object]:
@@ -299,7 +333,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "stopped": outcome.stopped,
         "sampling": question.stream.describe().get("sampling"),
         "seed": question.seed,
-        "population": question.stream.population,
+        "population": "finite" if question.population is Population.THESE else question.stream.population,
         "jobs": result.jobs,
         "order": result.order,
         "isolation": result.isolation,

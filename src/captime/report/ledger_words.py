@@ -11,14 +11,24 @@ from captime.campaign.census import disturbing
 from captime.campaign.earlier import NOTE, learned_words
 from captime.campaign.goals import goal_on_record
 from captime.campaign.told_by_hand import KIND as ASKED_AND_TOLD
+from captime.certificate import Certificate, Population
 from captime.ledger.ownership import Owner, boot_id
 from captime.ledger.reading import VERDICTS
+from captime.ledger.rows import Noted
 from captime.procedures import PROCEDURES
-from captime.report.account import Account, draws_among
-from captime.report.campaigned import FLAGS, IN_THE_ORDER_GIVEN, Showing, doubts, time_words
+from captime.report.account import Account, draws_among, seeds_of
+from captime.report.campaigned import (
+    FLAGS,
+    IN_THE_ORDER_GIVEN,
+    Showing,
+    doubts,
+    speaks_of_draws,
+    these_words,
+    time_words,
+)
 from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
 from captime.report.numbers.trend import trend_of
-from captime.report.stopped import STOPPED, why_stopped
+from captime.report.stopped import STOPPED, next_steps, why_stopped
 from captime.report.story import Story
 from captime.report.words import cpu_time
 from captime.runs import Verdict
@@ -67,7 +77,24 @@ def account_of_story(story: Story) -> Account | None:
         first_lines=[("warning", words) for words in doubts_of(story)],
         pool=len(story.names),
         draws=draws_among(story.origins, held.n_configs),
+        seeds=seeds_of(story.scenario),
+        more=_next_steps(story, held),
     )
+
+
+def _next_steps(story: Story, held: Certificate) -> list[tuple[str, str]]:
+    ends = [str(note.facts.get("because")) for note in story.notes if note.kind == "stopped"]
+    if not ends or story.running:
+        return []
+    steps = next_steps(ends[-1], held, story.goal, length_on_record(story.scenario, story.notes))
+    return [("next steps", steps)] if steps else []
+
+
+def length_on_record(scenario: Mapping[str, object], notes: Sequence[Noted]) -> int | None:
+    """Return how many positions the stream has by now; None if it has no end."""
+    longer = [note.facts.get("length") for note in notes if note.kind == "instances"]
+    length = longer[-1] if longer else scenario.get("length")
+    return length if isinstance(length, int) else None
 
 
 def doubts_of(story: Story) -> list[str]:
@@ -138,7 +165,9 @@ def assumptions(story: Story) -> list[Assumption]:
     else:
         said.append(Assumption(f"Time is {clock}, on the machine as it was.", standing))
     described = story.scenario.get("instances")
-    if story.scenario.get("space") is None and isinstance(described, dict) and described.get("sampling") != "replace":
+    sampled = isinstance(described, dict) and described.get("sampling") != "replace"
+    held = story.certificate
+    if story.scenario.get("space") is None and sampled and (held is None or speaks_of_draws(held)):
         said.append(Assumption("The configurations were not chosen by runs on these instances.", "assumed"))
     learned = learned_words(story.notes)
     if learned:
@@ -166,6 +195,8 @@ def _instances(story: Story) -> str:
     known = described if isinstance(described, dict) else {}
     listed, sampling = known.get("list"), known.get("sampling")
     seed = f" (seed {story.scenario['seed']})" if "seed" in story.scenario else ""
+    if known.get("population") == Population.THESE and story.certificate is not None:
+        return " ".join(these_words(length_on_record(story.scenario, story.notes) or 0, seed, story.certificate))
     if sampling == "replace" and isinstance(listed, list):
         return (
             f'"Best" means best on average over exactly these {len(listed):,} instances, drawn with replacement{seed}.'

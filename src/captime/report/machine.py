@@ -21,6 +21,10 @@ def certificate_json(held: Certificate, names: Sequence[str]) -> dict[str, objec
         "challenger": None if held.challenger is None else names[held.challenger],
         "mode": held.mode,
         "delta_shares": dict(held.shares),
+        "population": held.population.value,
+        "instances": held.instances,
+        "instances_run": held.instances_run,
+        "other": None if held.other is None else certificate_json(held.other, names),
     }
 
 

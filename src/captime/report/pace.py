@@ -3,7 +3,8 @@
 import math
 from collections import deque
 
-from captime.utilities.durations import duration_text
+from captime.certificate import Population
+from captime.utilities.durations import duration_text, rounded_time
 
 # Epsilon falls about like one over the square root of the time; the last stretch of it tells the pace.
 _REMEMBERED = 64
@@ -48,15 +49,30 @@ class Pace:
         reached_at: float = last * (narrow / self._goal) ** (1.0 / slope)
         return max(0.0, reached_at - self._now)
 
-    def words(self) -> str:
-        """The guess as half a sentence; nothing if there is none."""
+    def words(self, floor: float = 0.0) -> str:
+        """Return the guess as half a sentence; nothing if there is none.
+
+        Args:
+            floor: What epsilon can fall to with all instances there are (`floor_of`). A goal below it is never reached,
+                so no time is named for it.
+        """
+        if 0.0 < self._goal < floor < 1.0:
+            return f"(about {floor:.2g} at best with all instances there are)"
         left = self.seconds_left()
-        return "" if left is None else f"({self._goal:g} in about {duration_text(rounded(left))} at this pace)"
+        return "" if left is None else f"({self._goal:g} in about {duration_text(rounded_time(left))} at this pace)"
 
 
-def rounded(seconds: float) -> float:
-    """No more digits than a guess deserves: halves, whole numbers or fives of the unit it is told in."""
-    unit = next((size for size in (86400.0, 3600.0, 60.0, 1.0) if seconds >= size), 1.0)
-    amount = seconds / unit
-    step = 0.5 if amount < 3.0 else 1.0 if amount < 20.0 else 5.0
-    return max(step, round(amount / step) * step) * unit
+def floor_of(epsilon: float, met: int, n_instances: int | None, population: Population) -> float:
+    """Return what epsilon can fall to with all instances there are, a guess: it falls like one over their root.
+
+    About exactly these instances it falls to 0, and on an endless stream it falls for ever.
+
+    Args:
+        epsilon: What is certified.
+        met: On how many instances.
+        n_instances: How many there are; None for no end of them.
+        population: What the claim is about.
+    """
+    if population is Population.THESE or n_instances is None:
+        return 0.0
+    return epsilon * math.sqrt(min(1.0, met / n_instances))

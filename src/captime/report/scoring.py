@@ -15,6 +15,8 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture
+from captime.campaign.identity import population_on_record
+from captime.certificate import Population
 from captime.errors import CaptimeError
 from captime.plans import RandomCaptimes
 from captime.plans.random_captimes import Schedule
@@ -69,7 +71,8 @@ class Lottery:
 def lottery_of(scenario: Mapping[str, Any], utility: Utility, n_configs: int) -> Lottery | None:
     """How captimes were drawn in a campaign; None if they were not, or if its scenario does not say."""
     name = scenario.get("procedure")
-    if name not in PROCEDURES:
+    if name not in PROCEDURES or population_on_record(scenario) is not Population.DRAWN:
+        # On a fixed set utilities themselves are bet on.
         return None
     target = scenario.get("target")
     ceiling = target.get("ceiling") if isinstance(target, Mapping) else None

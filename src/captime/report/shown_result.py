@@ -10,7 +10,18 @@ from captime.report.configuration_words import ROWS_SHOWN, as_html, as_text, cap
 from captime.report.numbers.configurations import ConfigurationTable
 from captime.report.words import lines, printable, statement
 
-_SHOWN_LINES = ("warning", "expected utility", "cost", "candidates left", "held up by", "stopped because", "ledger")
+_SHOWN_LINES = (
+    "warning",
+    "these instances",
+    "more like them",
+    "expected utility",
+    "cost",
+    "candidates left",
+    "held up by",
+    "stopped because",
+    "next steps",
+    "ledger",
+)
 # A notebook has a style sheet of its own; these few words are all that is added to it.
 _LABEL = "text-align: left; font-weight: normal; opacity: .7; vertical-align: top; padding-right: 1em"
 _VALUE = "text-align: left; white-space: normal"

@@ -2,7 +2,7 @@
 
 import math
 
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Population
 from captime.report.account import Account
 from captime.utilities.durations import duration_text
 
@@ -55,7 +55,52 @@ def cpu_time(seconds: float, clock: object = "cpu") -> str:
 
 
 def statement(account: Account) -> str:
-    """The certificate as one or two sentences."""
+    """Return the certificate as one or two sentences, each about the instances it names."""
+    held = account.certificate
+    claim = _claim(account)
+    return f"{claim} {_other_claim(account)}" if held.other is not None and _claims(held) else claim
+
+
+def _claims(held: Certificate) -> bool:
+    """Whether anything is certified about a choice between configurations."""
+    return held.n_configs > 1 and held.mode != "nothing" and held.epsilon < 1.0
+
+
+def _set_words(account: Account, held: Certificate) -> str:
+    """Return the set that a claim about exactly these instances is about, with its seeds."""
+    count, seeds = held.instances or 0, account.seeds
+    if seeds > 1:
+        return f"exactly these {count // seeds:,} instances with {seeds} seeds each"
+    return f"exactly these {count:,} instances" + (" with these seeds" if seeds else "")
+
+
+def _run_words(held: Certificate) -> str:
+    """Return how much of the set was run: all of it makes the claim certain."""
+    count, run = held.instances or 0, held.instances_run or 0
+    if run >= count:
+        return f"all {count:,} were run with it"
+    return f"certain if all were run; {run:,} of {count:,} were"
+
+
+def _other_claim(account: Account) -> str:
+    """Return the sentence about the other population."""
+    other = account.certificate.other
+    if other is None:
+        return ""
+    if other.population is Population.THESE:
+        about = f"On {_set_words(account, other)}"
+        if other.epsilon >= 1.0:
+            return f"{about}: nothing is certified yet."
+        near = f"within {rounded_up(other.epsilon)}" if other.epsilon > 0 else "the best"
+        return f"{about}: {near} ({_run_words(other)})."
+    about = "If they are a fair sample of what is to come"
+    if other.epsilon >= 1.0:
+        return f"{about}: nothing is certified yet."
+    return f"{about}: {f'within {rounded_up(other.epsilon)}' if other.epsilon > 0 else 'the best'}."
+
+
+def _claim(account: Account) -> str:
+    """Return the sentence about the population that was chosen."""
     held = account.certificate
     name = printable(account.names[held.config])
     if held.n_configs == 1:
@@ -73,6 +118,8 @@ def statement(account: Account) -> str:
     near = f"is within {rounded_up(held.epsilon)} of {whom}" if held.epsilon > 0 else f"is {whom}"
     if held.gamma:
         near = _near_in_space(account, held.gamma)
+    if held.population is Population.THESE:
+        near += f" on {_set_words(account, held)} ({_run_words(held)})"
     if held.delta == 0:
         return f"On this table, where nothing is left to chance, {name} {near}."
     return (
@@ -109,6 +156,7 @@ def lines(account: Account) -> list[tuple[str, str]]:
     interval = f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)} under {account.utility}"
     found = [
         *account.first_lines,
+        *claim_lines(held),
         ("expected utility", interval),
         ("cost", account.cost),
         ("candidates left", f"{account.left:,} of {account.left_of:,}"),
@@ -117,8 +165,27 @@ def lines(account: Account) -> list[tuple[str, str]]:
         found.append(("held up by", printable(account.names[held.challenger])))
     found += [("stopped because", account.stopped), ("procedure", _procedure_line(account))]
     if held.delta > 0 and held.n_configs > 1:
-        found.append(("delta covers", _COVERS[held.mode]))
+        each = "for each of the two claims, " if held.other is not None else ""
+        found.append(("delta covers", each + _COVERS[held.mode]))
     return [*found, *account.more]
+
+
+def claim_lines(held: Certificate) -> list[tuple[str, str]]:
+    """Return both claims as labelled lines, with what each is good for; none where there is only one."""
+    if held.other is None or not _claims(held):
+        return []
+    return [_good_for(each) for each in (held, held.other)]
+
+
+def _good_for(claim: Certificate) -> tuple[str, str]:
+    near = f"within {rounded_up(claim.epsilon)}" if claim.epsilon < 1.0 else "nothing yet"
+    match claim.population:
+        case Population.THESE:
+            use = "for a set that is used again, such as a benchmark or a nightly suite"
+            return "these instances", f"{near}: {use}"
+        case Population.DRAWN:
+            use = "for instances to come, if these are a fair sample of them; only more instances narrow it for good"
+            return "more like them", f"{near}: {use}"
 
 
 _COVERS = {

@@ -81,3 +81,11 @@ def duration_text(seconds: float) -> str:
     if "e" in digits or amount >= 1e9:
         digits = f"{amount:.2e}"
     return f"{digits} {unit}"
+
+
+def rounded_time(seconds: float) -> float:
+    """Return a time with no more digits than a guess deserves: halves, whole numbers or fives of its unit."""
+    unit = next((size for size in (86400.0, 3600.0, 60.0, 1.0) if seconds >= size), 1.0)
+    amount = seconds / unit
+    step = 0.5 if amount < 3.0 else 1.0 if amount < 20.0 else 5.0
+    return max(step, round(amount / step) * step) * unit

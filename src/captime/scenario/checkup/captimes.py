@@ -1,16 +1,19 @@
-"""How long single runs may take, which a procedure decides before they start; and what a ceiling would hide."""
+"""How long single runs may take, what a ceiling would hide, and what the instances there are can give."""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from captime.certificate import Population
 from captime.plans.random_captimes import RandomCaptimes
 from captime.procedures import PROCEDURES
+from captime.procedures.forecast import LARGEST_SET, Forecast
 from captime.procedures.options import build_procedure
 from captime.scenario.checkup.finding import Finding
 from captime.scenario.parts import Parts
-from captime.utilities.durations import duration_text
+from captime.streams import FiniteStream
+from captime.utilities.durations import duration_text, rounded_time
 
 _POSITIONS = 1000
 
@@ -30,6 +33,37 @@ def look_at_captimes(parts: Parts) -> list[Finding]:
         hidden = float(parts.utility(np.array([ceiling]))[0])
         findings.append(_hidden(ceiling, hidden, parts.problem.epsilon))
     return findings
+
+
+def look_at_set(parts: Parts, seconds: list[float]) -> list[Finding]:
+    """Return what these instances can give: for a claim about exactly these, and for one about more like them.
+
+    Args:
+        parts: The scenario.
+        seconds: What the runs tried so far took; none if nothing is known.
+    """
+    length, epsilon, n_configs = parts.stream.length, parts.problem.epsilon, len(parts.configurations)
+    if length is None or length > LARGEST_SET or epsilon == 0.0 or n_configs < 2 or parts.proposer is not None:
+        return []
+    forecast = Forecast(length, n_configs, parts.problem.delta)
+    wait, facts = "", forecast.as_json((epsilon,))
+    if seconds:
+        left = forecast.to_run(epsilon) * n_configs * sum(seconds) / len(seconds) / parts.jobs
+        wait, facts["seconds"] = f"at most about {duration_text(rounded_time(left))}", left
+    told, about = forecast.sentence(epsilon, wait=wait), parts.problem.population
+    facts["population"] = about.value
+    chosen = "exactly these" if about is Population.THESE else "more like them"
+    found = f"{told}. The goal is about {chosen}, by instances.population"
+    if about is Population.DRAWN and forecast.drawn > epsilon:
+        advice = f"epsilon = {epsilon:g} will hardly be reached: {_more_or_these(parts)}"
+        return [Finding("this set", "warning", found, advice, facts)]
+    return [Finding("this set", "well", found, facts=facts)]
+
+
+def _more_or_these(parts: Parts) -> str:
+    if isinstance(parts.stream, FiniteStream) and parts.stream.sampling == "shuffle" and parts.program.repeatable:
+        return "add instances, stop at a larger epsilon, or say instances.population = 'these'; see captime plan"
+    return "add instances, or stop at a larger epsilon; see captime plan"
 
 
 def _drawn(plan: RandomCaptimes) -> Finding:

@@ -8,7 +8,7 @@ from typing import Any
 from captime.procedures import PROCEDURES
 from captime.procedures.options import build_procedure
 from captime.programs import Configuration
-from captime.scenario.checkup.captimes import look_at_captimes
+from captime.scenario.checkup.captimes import look_at_captimes, look_at_set
 from captime.scenario.checkup.finding import Finding
 from captime.scenario.checkup.running import (
     compare_answers,
@@ -95,6 +95,7 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
             take(look_at_clock(parts, outcomes))
             take(try_cap(parts, trial, outcomes))
             take(try_repeats(parts, trial, outcomes, needed=_repeats(parts)))
+    take(look_at_set(parts, [each.cost for each in outcomes.values() if each.cost > 0.0]))
     take(_positive(parts, scenario))
     return Checkup(tuple(findings), time.monotonic() - begun)
 

@@ -1,0 +1,174 @@
+"""Both claims in words: what each is about, what it is good for, and what can be done when instances are used up."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from captime.campaign.goals import Goal
+from captime.certificate import Certificate, Population
+from captime.report.account import Account, seeds_of
+from captime.report.campaigned import these_words
+from captime.report.machine import certificate_json
+from captime.report.pace import Pace, floor_of
+from captime.report.scoring import lottery_of
+from captime.report.stopped import next_steps, why_stopped
+from captime.report.words import claim_lines, lines, statement
+from captime.utilities import parse_utility
+
+DRAWN = Certificate(1, 0.31, 0.1, 8, 0.3, 0.7, mode="selection")
+THESE = Certificate(
+    1,
+    0.05,
+    0.1,
+    8,
+    0.4,
+    0.6,
+    mode="selection",
+    population=Population.THESE,
+    instances=60,
+    instances_run=41,
+    other=DRAWN,
+)
+
+
+def account(held: Certificate, **more: Any) -> Account:
+    """Something to make words of."""
+    plain = Account(held, [f"c{each}" for each in range(8)], "u", "race", {}, "mixture", 3, 9, "1 s", 5, "it was", ())
+    return replace(plain, **more)
+
+
+def test_the_statement_has_both_claims_with_their_epsilons() -> None:
+    """The one that was chosen first."""
+    assert statement(account(THESE)) == (
+        "With probability at least 90 %, c1 is within 0.0500 of the best of these 8 configurations on exactly these 60 "
+        "instances (certain if all were run; 41 of 60 were). If they are a fair sample of what is to come: within "
+        "0.3100."
+    )
+    other = replace(DRAWN, other=replace(THESE, other=None))
+    assert statement(account(other)) == (
+        "With probability at least 90 %, c1 is within 0.3100 of the best of these 8 configurations. On exactly these "
+        "60 instances: within 0.0500 (certain if all were run; 41 of 60 were)."
+    )
+
+
+def test_a_certificate_with_one_claim_says_what_it_has_always_said() -> None:
+    """Nothing about populations where there is no other claim, and about draws as before."""
+    plain = "With probability at least 90 %, c1 is within 0.3100 of the best of these 8 configurations."
+    assert statement(account(DRAWN)) == plain
+    assert claim_lines(DRAWN) == []
+    assert "If they are" not in statement(account(replace(THESE, other=None)))
+
+
+def test_a_set_that_was_run_to_its_end_is_said_to_be() -> None:
+    """Epsilon 0: the best, on exactly these."""
+    ended = replace(THESE, epsilon=0.0, instances_run=60)
+    assert "c1 is the best of these 8 configurations on exactly these 60 instances (all 60 were run with it)." in (
+        statement(account(ended))
+    )
+
+
+def test_nothing_certified_is_not_dressed_up() -> None:
+    """Neither claim is made before there is one, and each is missing for itself."""
+    nothing = statement(account(replace(THESE, epsilon=1.0)))
+    assert nothing == "Nothing is certified yet; c1 is only the first guess among 8 configurations."
+    half = statement(account(replace(THESE, other=replace(DRAWN, epsilon=1.0))))
+    assert half.endswith("If they are a fair sample of what is to come: nothing is certified yet.")
+    single = replace(THESE, n_configs=1)
+    assert statement(account(single)) == "c1 is the only configuration, so there is nothing to compare it with."
+    assert claim_lines(single) == []
+
+
+def test_seeds_are_named() -> None:
+    """One fixed seed for each instance, or several."""
+    assert "on exactly these 60 instances with these seeds (" in statement(account(THESE, seeds=1))
+    assert "on exactly these 20 instances with 3 seeds each (" in statement(account(THESE, seeds=3))
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "seeds"),
+    [
+        ({"command": ["solve", "{instance}"]}, {}, 0),
+        ({"command": ["solve", "--seed={seed}"]}, {}, 1),
+        ({"command": ["solve", "--seed={seed}"]}, {"instances": {"seeds": 3}}, 3),
+        ({"command": None, "function": "m:f"}, {}, 1),
+        ({"command": ["wrap"], "wrapper": "aclib1"}, {}, 1),
+        ({}, {"configurations": {"list": [{"name": "a", "command": ["other", "{seed}"]}]}}, 1),
+    ],
+)
+def test_seeds_are_read_off_what_was_asked(target: dict[str, Any], more: dict[str, Any], seeds: int) -> None:
+    """From the scenario of a ledger, as from that of a campaign."""
+    assert seeds_of({"target": target, **more}) == seeds
+
+
+def test_lines_say_what_each_claim_is_good_for() -> None:
+    """In the order of the sentences; and delta is spent on each."""
+    told = dict(lines(account(THESE)))
+    assert (
+        told["these instances"] == "within 0.0500: for a set that is used again, such as a benchmark or a nightly suite"
+    )
+    assert told["more like them"].startswith("within 0.3100: for instances to come, if these are a fair sample of them")
+    assert told["delta covers"].startswith("for each of the two claims, ")
+
+
+def test_programs_are_told_both_claims() -> None:
+    """Population, size and progress, and the other claim as an object of the same shape."""
+    told = certificate_json(THESE, [f"c{each}" for each in range(8)])
+    assert (told["population"], told["instances"], told["instances_run"]) == ("these", 60, 41)
+    other = told["other"]
+    assert isinstance(other, dict)
+    assert (other["population"], other["epsilon"], other["other"]) == ("drawn", 0.31, None)
+
+
+def test_what_the_claim_rests_on_names_no_distribution() -> None:
+    """Unless there is a claim about one."""
+    alone = these_words(60, " (seed 7)", replace(THESE, other=None))
+    assert len(alone) == 1
+    assert "nothing is assumed about where they come from" in alone[0]
+    assert "independent draws" in these_words(60, "", THESE)[1]
+
+
+def test_used_up_instances_name_the_next_steps() -> None:
+    """How many more, or another claim; nothing where the goal was reached or something else ended it."""
+    steps = next_steps("instances", DRAWN, 0.1, 60)
+    assert steps.startswith(
+        "add instances at the end of the list, about 580 in all for 0.1; or ask about exactly these"
+    )
+    assert "population = 'these'" in steps
+    assert "sampling = 'replace'" in steps
+    assert next_steps("instances", replace(DRAWN, epsilon=1.0), 0.1, 60).startswith(
+        "add instances at the end of the list;"
+    )
+    assert next_steps("budget", DRAWN, 0.1, 60) == ""
+    assert next_steps("instances", DRAWN, 0.4, 60) == ""
+    assert "everything was run" in next_steps("instances", THESE, 0.01, 60)
+    assert why_stopped("instances", Goal(0.1)) == "the instances are used up"
+
+
+def test_no_time_is_named_for_a_goal_that_cannot_be_reached() -> None:
+    """60 instances that gave 0.4 after 30 of them do not give 0.1."""
+    pace = Pace(0.1)
+    for moment, epsilon in ((10.0, 0.8), (20.0, 0.6), (40.0, 0.4)):
+        pace.note(moment, epsilon)
+    assert "0.1 in about" in pace.words()
+    floor = floor_of(0.4, 30, 60, Population.DRAWN)
+    assert pace.words(floor) == "(about 0.28 at best with all instances there are)"
+    assert "0.1 in about" in pace.words(floor_of(0.4, 30, 60, Population.THESE))
+    assert "0.1 in about" in pace.words(floor_of(0.4, 30, None, Population.DRAWN))
+    assert "0.1 in about" in pace.words(floor_of(0.4, 30, 3000, Population.DRAWN))
+
+
+def test_captimes_of_a_fixed_set_were_drawn_by_nobody() -> None:
+    """The report takes the utilities themselves there."""
+    scenario = {"procedure": "race", "delta": 0.1, "seed": 1, "instances": {"population": "these"}}
+    utility = parse_utility("uniform(60)")
+    assert lottery_of(scenario, utility, 2) is None
+    assert lottery_of({**scenario, "instances": {}}, utility, 2) is not None
+
+
+def test_the_page_about_populations_shows_the_statement_as_it_is() -> None:
+    """The example of the documentation is what is printed."""
+    page = (Path(__file__).parents[2] / "docs" / "population.md").read_text(encoding="utf-8")
+    shown = " ".join(page.replace("\n> ", " ").split())
+    assert statement(account(THESE)).replace("c1", "`restarts-100`") in shown
