@@ -68,6 +68,10 @@ def simulate_command(
         str,
         typer.Option(help="shuffle: each instance once; given: as recorded; replace: with replacement, endless."),
     ] = "shuffle",
+    population: Annotated[
+        str,
+        typer.Option(help="these: best on exactly these instances; drawn: in the distribution they were drawn from."),
+    ] = "drawn",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sampling.")] = 0,
     accounting: Annotated[
         str, typer.Option(help="restart: a cut run is paid again in full; resume: only the extra time.")
@@ -113,6 +117,7 @@ def simulate_command(
         "epsilon": epsilon,
         "captime_first": parse_duration(captime_first, "--captime-first"),
         "sampling": sampling,
+        **({"population": population} if population != "drawn" else {}),
         "seed": seed,
         "accounting": cast("Accounting", accounting),
         "options": _options(option or []),

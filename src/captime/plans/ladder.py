@@ -92,3 +92,24 @@ class Ladder:
     def can_rise(self, level: IntArray) -> BoolArray:
         """See the protocol."""
         return level < len(self.rungs) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityLadder(Ladder):
+    """The same rungs where utilities themselves are bounded: a run that failed is known to be worth 0.
+
+    The high end of a failed run is 0 and not u(κ), so that everything is known exactly once every run has ended.
+    """
+
+    def settled(
+        self,
+        seconds: FloatArray,
+        worth: FloatArray,
+        level: IntArray,
+        position: IntArray,
+    ) -> tuple[BoolArray, FloatArray, FloatArray]:
+        """See the protocol."""
+        completed = self.completes(seconds, level, position)
+        low = worth * completed
+        hidden = ~completed & np.isfinite(seconds)
+        return completed, low, low + hidden * self.worth_at_rung.take(level)

@@ -5,10 +5,15 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from captime.certificate import Population
 from captime.errors import CaptimeError, ScenarioError
+from captime.procedures.fixed_set import FixedSetRace
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Procedure
 from captime.utilities.durations import parse_duration
+
+ON_A_SET: dict[str, Any] = {"race": FixedSetRace}
+"""Procedures by name where the claim is about exactly the instances of a set."""
 
 
 def build_procedure(
@@ -25,6 +30,13 @@ def build_procedure(
     if name not in register:
         raise ScenarioError(f"there is no procedure {name!r}; there are {', '.join(sorted(register))}")
     maker = register[name]
+    if problem.population is Population.THESE:
+        if name not in ON_A_SET:
+            raise ScenarioError(
+                f"procedure {name} makes no claim about exactly these instances; use population = 'drawn', or one of "
+                f"{', '.join(sorted(ON_A_SET))}"
+            )
+        maker = ON_A_SET[name]
     procedure: Procedure = maker(problem, **read_options(name, maker, options))
     return procedure
 

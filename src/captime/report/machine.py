@@ -42,6 +42,7 @@ def as_json(result: Simulation) -> dict[str, object]:
         "n_configs": result.table.n_configs,
         "cpu_seconds": result.cpu_seconds,
         "cpu_days": result.cpu_seconds / 86400,
+        "matrix_cpu_seconds": result.matrix_cpu_seconds,
         "cpu_seconds_restart": result.cpu_seconds_under("restart"),
         "cpu_seconds_resume": result.cpu_seconds_under("resume"),
         "accounting": result.accounting,

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Population
 from captime.drive import Observer, Outcome, drive
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
-from captime.procedures.options import build_procedure, read_options
+from captime.procedures.options import ON_A_SET, build_procedure, read_options
 from captime.simulation.result import Simulation
 from captime.sources import RuntimeTable, read_table
 from captime.sources.accounting import Accounting
@@ -46,6 +46,7 @@ def simulate(
     unsafe_format: str | None = None,
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
+    population: Population | str = Population.DRAWN,
 ) -> Simulation:
     """Run a procedure on recorded runtimes, as if the programs were run.
 
@@ -65,6 +66,8 @@ def simulate(
         unsafe_format: Name of a format that is only read on request, such as `pickle`.
         observer: Called after every decision or batch of decisions.
         interrupted: Asked between decisions; True stops with the certificate held so far.
+        population: `these` for the best on exactly these instances, `drawn` for the distribution they come from. The
+            goal is about the one chosen; the certificate about these instances carries the other claim, too.
 
     >>> from captime.sources.synthetic import synthetic_table
     >>> result = simulate(synthetic_table(1, 5, 4000, limit=900.0), utility="uniform(60)", epsilon=0.3)
@@ -76,6 +79,7 @@ def simulate(
         source = read_table(Path(source), timeout=timeout, unsafe_format=unsafe_format)
     utility = utility_of(utility)
     stream = stream_of(sampling, source.groups, seed)
+    about = population_of(population, sampling, procedure)
     problem = Problem(
         n_configs=source.n_configs,
         utility=utility,
@@ -86,6 +90,7 @@ def simulate(
         n_instances=stream.length,
         seed=seed,
         known_runtimes=_truth(source, stream),
+        population=about,
     )
     if procedure in BASELINES:
         bench = _bench(source, stream, problem, accounting)
@@ -110,7 +115,34 @@ def simulate(
         seed=seed,
         accounting=accounting,
         outcome=outcome,
+        matrix_cpu_seconds=_matrix_seconds(source, stream, problem.captime_top),
     )
+
+
+def population_of(population: str, sampling: str, procedure: str) -> Population:
+    """Return the instances that a claim is about; refuse a claim that the sampling or the procedure cannot carry."""
+    if population not in tuple(Population):
+        raise ScenarioError(f"population is {population!r}; there are {', '.join(Population)}")
+    about = Population(population)
+    if about is Population.THESE and sampling != "shuffle":
+        raise ScenarioError(
+            f"population is 'these' and sampling is {sampling!r}, but a claim about exactly these instances needs an "
+            "order that captime draws itself; use sampling 'shuffle'"
+        )
+    if about is Population.THESE and procedure not in ON_A_SET:
+        raise ScenarioError(
+            f"procedure {procedure} makes no claim about exactly these instances; use population 'drawn', or one of "
+            f"{', '.join(sorted(ON_A_SET))}"
+        )
+    return about
+
+
+def _matrix_seconds(source: RuntimeTable, stream: Stream, captime: float) -> float | None:
+    """Return what it costs to run every configuration on every instance up to a captime; None on an endless stream."""
+    if stream.length is None:
+        return None
+    seconds = source.seconds[:, stream.rows(0, stream.length)]
+    return float(np.minimum(seconds, captime).sum())
 
 
 def check_wishes(accounting: str, budget: float) -> None:

@@ -29,6 +29,8 @@ class Simulation:
         seed: Seed of the sampling.
         accounting: Which cost is reported as *the* cost.
         outcome: What came out.
+        matrix_cpu_seconds: CPU seconds of every configuration on every instance of the set, each run up to the longest
+            captime that is of use; None where the instances have no end.
     """
 
     table: RuntimeTable | Pooled
@@ -44,6 +46,7 @@ class Simulation:
     seed: int
     accounting: Accounting
     outcome: Outcome = field(repr=False)
+    matrix_cpu_seconds: float | None = None
 
     def __repr__(self) -> str:
         """Return one line: the recommended configuration, what is certified of it, and what it would have cost."""

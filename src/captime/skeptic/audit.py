@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal
 
-from captime.certificate import RULES, Certificate
+from captime.certificate import RULES, Certificate, Population
 from captime.errors import LedgerDamaged, UtilityError
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.encoding import certified_of
@@ -13,6 +13,7 @@ from captime.ledger.schema import CERTIFICATE
 from captime.skeptic.agreement import Agreement, Trust
 from captime.skeptic.books import Books
 from captime.skeptic.fixed import FixedCheck
+from captime.skeptic.fixed_set import SetCheck
 from captime.skeptic.pool import PoolCheck
 from captime.skeptic.question import Question, read_question
 from captime.skeptic.race import RaceCheck
@@ -156,6 +157,8 @@ class _Found:
 
 def _checked(books: Books, question: Question, certified: Certified) -> _Found:
     """Check a certificate against the rows before it."""
+    if certified.certificate.population is Population.THESE:
+        return _checked_on_set(books, question, certified.certificate)
     if question.procedure == "race":
         check = RaceCheck(books, question, certified.certificate)
         check.check()
@@ -171,6 +174,15 @@ def _checked(books: Books, question: Question, certified: Certified) -> _Found:
     if question.procedure == "survey":
         return _Found([_check_survey(books, question, certified.certificate)])
     return _Found(why=f"there is no check of procedure {question.procedure} yet")
+
+
+def _checked_on_set(books: Books, question: Question, held: Certificate) -> _Found:
+    """Check a claim about exactly the instances of a set."""
+    if question.procedure != "race":
+        return _Found(why=f"there is no check of procedure {question.procedure} on a set of instances yet")
+    check = SetCheck(books, question, held)
+    check.check()
+    return _Found(check.account)
 
 
 def _check_survey(books: Books, question: Question, held: Certificate) -> str:

@@ -30,6 +30,8 @@ class Question:
         n_listed: How many configurations were listed at first; None if it is not on record.
         window: How many runs are open at once where outcomes are told in a fixed order; None where they are told as
             they arrive.
+        length: Number of positions of the stream at first; None if it has no end, or that is not on record.
+        sampling: How instances were taken.
     """
 
     utility: Utility
@@ -43,6 +45,8 @@ class Question:
     space: Mapping[str, Any] | None = None
     n_listed: int | None = None
     window: int | None = None
+    length: int | None = None
+    sampling: str = ""
 
 
 def read_question(scenario: Mapping[str, Any]) -> Question | str:
@@ -70,6 +74,8 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
         _in_order(scenario.get("space"), scenario.get("space_order")),
         _length(scenario.get("configurations")),
         int(scenario["window"]) if scenario.get("order") == "fixed" else None,
+        int(scenario["length"]) if isinstance(scenario.get("length"), int) else None,
+        str((scenario.get("instances") or {}).get("sampling", "")),
     )
 
 

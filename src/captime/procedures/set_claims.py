@@ -1,0 +1,326 @@
+"""What a race on a fixed set of instances may claim: duels, certain bounds, and the certificate that follows.
+
+Everything here is about truth and nothing about schedules. docs/fixed-sets.md has the proofs. Two claims come from the
+same runs, each with the failure probability delta: one about exactly these instances, and one about the distribution
+from which they were drawn, if they are a fair sample.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+from captime.bounds.betting import sine_nodes
+from captime.bounds.finite_mixture import mixture_lower_finite, mixture_upper_finite
+from captime.bounds.mixture import mixture_lower, mixture_upper
+from captime.bounds.set_duels import PairedBets
+from captime.certificate import Certificate, Population
+from captime.tally import Tally
+
+PAIRED, LATE, LOWER, SHOWN = 0.84, 0.06, 0.05, 0.05
+"""Shares of delta: duels, duels with configurations that were added later, and the two ends of the interval shown."""
+SHARES = (("paired", PAIRED), ("late", LATE), ("lower", LOWER), ("shown", SHOWN))
+NODES = 12
+"""Number of shares of the wealth that are bet in duels."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """From which positions a claim may bet, and with which weights; fixed before a run on these positions starts.
+
+    Attributes:
+        start: The first position that counts for configurations of the ranking.
+        ranking: Configurations, best first, by what earlier positions showed.
+        joined: Configurations that were added since, each with the first position that counts for it.
+    """
+
+    start: int
+    ranking: IntArray
+    joined: list[tuple[int, int]]
+
+    def starts(self, n_configs: int) -> IntArray:
+        """Return the first position that counts, by configuration."""
+        starts = np.full(n_configs, self.start, dtype=np.int64)
+        for config, position in self.joined:
+            starts[config] = position
+        return starts
+
+    def log_weight(self, config: int) -> float:
+        """Return ln(1 / weight) of a leader: of rank r it is ln((r + 1)(r + 2)), of the k-th newcomer ln(k(k + 1))."""
+        late = self._late(config)
+        if late:
+            return math.log(late * (late + 1.0))
+        rank = int(np.flatnonzero(self.ranking == config)[0])
+        return math.log((rank + 1.0) * (rank + 2.0))
+
+    def _late(self, config: int) -> int:
+        """Return k for the k-th configuration that was added, 0 for the others."""
+        return next((number for number, (each, _) in enumerate(self.joined, start=1) if each == config), 0)
+
+    def log_inverse(self, leader: int, challengers: IntArray, delta: float) -> FloatArray:
+        """Return ln(1 / failure probability) of the duels of a leader."""
+        lead, lead_late = self.log_weight(leader), self._late(leader) > 0
+        levels = np.empty(len(challengers))
+        for place, config in enumerate(challengers.tolist()):
+            late = self._late(config) if self.joined else 0
+            if not late and not lead_late:
+                levels[place] = lead - math.log(PAIRED * delta)
+            else:
+                levels[place] = lead - math.log(LATE / 3.0 * delta) + (math.log(late * (late + 1.0)) if late else 0.0)
+        return levels
+
+    def leads_early(self, leader: int) -> bool:
+        """Return whether a configuration is one of the ranking."""
+        return not self._late(leader)
+
+
+class SetClaims:
+    """What is known of every configuration on every instance of a set, and what follows from it.
+
+    Args:
+        n_configs: Number of configurations.
+        population: N, the number of instances.
+        delta: Allowed probability that a claim is wrong, for each of the two claims.
+
+    Attributes:
+        low: Low ends of utilities, by configuration and position; 0 where nothing was run.
+        high: High ends; 1 where nothing was run.
+        set_standing: Terms of the claim about these instances; None before the ranking is made.
+        drawn_standing: Terms of the claim about the distribution.
+    """
+
+    def __init__(self, n_configs: int, population: int, delta: float) -> None:
+        self.delta = delta
+        self.low: FloatArray = np.zeros((n_configs, population))
+        self.high: FloatArray = np.ones((n_configs, population))
+        self.set_standing: Standing | None = None
+        self.drawn_standing: Standing | None = None
+        self.nodes: FloatArray = sine_nodes(NODES)
+        self._length: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._read: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._level: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self._low_sum: FloatArray = np.zeros(n_configs)
+        self._high_sum: FloatArray = np.full(n_configs, float(population))
+        # Refuted leads, by leader: those on the set for all leaders so far, those in the distribution likewise.
+        self._on_set: dict[int, FloatArray] = {}
+        self._on_draws: dict[int, FloatArray] = {}
+
+    @property
+    def population(self) -> int:
+        """Number of instances of the set."""
+        return int(self.low.shape[1])
+
+    @property
+    def n_configs(self) -> int:
+        """Number of configurations."""
+        return int(self.low.shape[0])
+
+    # ------------------------------------------------------------------ what is known
+
+    def read(self, tally: Tally, config: int) -> bool:
+        """Take in what is known of a configuration; False if nothing is new."""
+        if tally.level[config] > self._level[config]:
+            # Longer captimes have changed the intervals of earlier positions.
+            self._level[config], self._read[config] = tally.level[config], 0
+        first, last = int(self._read[config]), int(tally.n[config])
+        if last <= first:
+            return False
+        low, high = tally.samples(config, first, last)
+        same = np.array_equal(low, self.low[config, first:last]) and np.array_equal(high, self.high[config, first:last])
+        self._read[config] = min(last, int(tally.settled[config]))
+        if same:
+            return False
+        self.low[config, first:last], self.high[config, first:last] = low, high
+        self._length[config] = last
+        # Correctly rounded, so that equal sums are equal and a smaller sum is never the larger number.
+        self._low_sum[config] = math.fsum(self.low[config].tolist())
+        self._high_sum[config] = math.fsum(self.high[config].tolist())
+        return True
+
+    def exact(self, config: int) -> int:
+        """Return on how many instances the utility of a configuration is known exactly."""
+        return int(np.count_nonzero(self.low[config] == self.high[config]))
+
+    def certain_leads(self, leader: int) -> FloatArray:
+        """Return by how much each configuration can be ahead of the leader on this set, for certain."""
+        leads: FloatArray = (self._high_sum - self._low_sum[leader]) / self.population
+        return leads
+
+    def middles(self) -> FloatArray:
+        """Return the middles of what is known, by configuration and position."""
+        return 0.5 * (self.low + self.high)
+
+    # ------------------------------------------------------------------ duels
+
+    def _bets(self, leader: int, challengers: IntArray, standing: Standing, population: Population) -> PairedBets:
+        length = int(min(self._length[leader], self._length[challengers].max(initial=0)))
+        differences = self.high[challengers, :length] - self.low[leader, :length]
+        starts = np.maximum(standing.starts(self.n_configs)[challengers], standing.starts(self.n_configs)[leader])
+        place = np.arange(length)
+        counts = (place >= starts[:, None]) & (place < self._length[challengers][:, None])
+        log_inverse = standing.log_inverse(leader, challengers, self.delta)
+        if population is Population.THESE:
+            return PairedBets.on_set(differences, self.population, counts, log_inverse, self.nodes)
+        return PairedBets.on_draws(differences, counts, log_inverse, self.nodes)
+
+    def duel(self, leader: int, challengers: IntArray, goal: float) -> None:
+        """Weigh the evidence of a leader against challengers, about these instances."""
+        held = self._on_set.setdefault(leader, np.ones(self.n_configs))
+        rivals = challengers[challengers != leader]
+        if self.set_standing is not None and len(rivals):
+            bets = self._bets(leader, rivals, self.set_standing, Population.THESE)
+            held[rivals] = bets.margins(held[rivals], goal)
+
+    def duel_on_draws(self, leader: int, goal: float) -> FloatArray:
+        """Weigh the evidence about the distribution; return by how much each may be ahead of the leader there."""
+        held = self._on_draws.setdefault(leader, np.ones(self.n_configs))
+        rivals = np.delete(np.arange(self.n_configs), leader)
+        if self.drawn_standing is not None and len(rivals):
+            bets = self._bets(leader, rivals, self.drawn_standing, Population.DRAWN)
+            held[rivals] = bets.margins(held[rivals], goal)
+        held[leader] = 0.0
+        return held
+
+    def leads(self, leader: int) -> FloatArray:
+        """Return by how much each configuration may be ahead of the leader on these instances.
+
+        What a former leader b has shown counts too, with what b can be ahead of this one for certain: if the best
+        configuration is at most e ahead of b, and b at most c ahead of the leader, then the best is at most e + c.
+        """
+        certain = self.certain_leads(leader)
+        best = certain.copy()
+        for former, held in self._on_set.items():
+            ahead = 0.0 if former == leader else float(certain[former])
+            np.minimum(best, held + ahead, out=best)
+        best = np.maximum(best, 0.0)
+        best[leader] = 0.0
+        return best
+
+    # ------------------------------------------------------------------ changes on the way
+
+    def enter(self, count: int) -> None:
+        """Make room for more configurations."""
+        size = self.population
+        self.low = np.concatenate((self.low, np.zeros((count, size))))
+        self.high = np.concatenate((self.high, np.ones((count, size))))
+        nothing = np.zeros(count, dtype=np.int64)
+        self._length, self._read = np.append(self._length, nothing), np.append(self._read, nothing)
+        self._level = np.append(self._level, nothing)
+        self._low_sum = np.append(self._low_sum, np.zeros(count))
+        self._high_sum = np.append(self._high_sum, np.full(count, float(size)))
+        for held in (self._on_set, self._on_draws):
+            for leader, shown in held.items():
+                held[leader] = np.append(shown, np.ones(count))
+
+    def lengthen(self, population: int) -> None:
+        """Speak about a larger set from now on: nothing that was shown of the smaller one counts for it."""
+        more = population - self.population
+        self.low = np.concatenate((self.low, np.zeros((self.n_configs, more))), axis=1)
+        self.high = np.concatenate((self.high, np.ones((self.n_configs, more))), axis=1)
+        self._high_sum += more
+        self._on_set.clear()
+        self.set_standing = None
+
+    # ------------------------------------------------------------------ the statement
+
+    def statement(self, leader: int, epsilon: float, challenger: int | None, other: Certificate | None) -> Certificate:
+        """Return the claim about these instances."""
+        low, high = self._interval(leader)
+        return Certificate(
+            config=leader,
+            epsilon=min(1.0, epsilon),
+            delta=self.delta,
+            n_configs=self.n_configs,
+            utility_low=low,
+            utility_high=max(low, high),
+            challenger=challenger,
+            mode="selection",
+            shares=SHARES,
+            population=Population.THESE,
+            instances=self.population,
+            instances_run=self.exact(leader),
+            other=other,
+        )
+
+    def drawn_statement(self, leader: int, goal: float) -> Certificate:
+        """Return the claim about the distribution, for the same configuration."""
+        shown = self.duel_on_draws(leader, goal)
+        worst = int(shown.argmax())
+        low, high = self._drawn_interval(leader)
+        return Certificate(
+            config=leader,
+            epsilon=min(1.0, float(shown[worst])) if self.n_configs > 1 else 0.0,
+            delta=self.delta,
+            n_configs=self.n_configs,
+            utility_low=low,
+            utility_high=max(low, high),
+            challenger=worst if worst != leader else None,
+            mode="selection",
+            shares=SHARES,
+            population=Population.DRAWN,
+        )
+
+    def _interval(self, leader: int) -> tuple[float, float]:
+        """Return bounds on the leader's mean utility over the set: certain ones, and narrower ones by bets."""
+        low, high = float(self._low_sum[leader]) / self.population, float(self._high_sum[leader]) / self.population
+        standing = self.set_standing
+        if standing is not None and standing.leads_early(leader) and low < high:
+            first, last = standing.start, int(self._length[leader])
+            if last > first:
+                place = np.arange(first, last)
+                weight = standing.log_weight(leader) - math.log(self.delta)
+                lows, highs = self.low[leader, :last], self.high[leader, :last]
+                low = max(
+                    low,
+                    mixture_lower_finite(
+                        lows[first:],
+                        self.population,
+                        weight - math.log(LOWER),
+                        _sums_from(lows, first),
+                        positions=place,
+                        nodes=self.nodes,
+                    ),
+                )
+                high = min(
+                    high,
+                    mixture_upper_finite(
+                        highs[first:],
+                        self.population,
+                        weight - math.log(SHOWN),
+                        _sums_from(highs, first),
+                        positions=place,
+                        nodes=self.nodes,
+                    ),
+                )
+        return low, high
+
+    def _drawn_interval(self, leader: int) -> tuple[float, float]:
+        standing = self.drawn_standing
+        last = int(self._length[leader])
+        if standing is None or not standing.leads_early(leader) or last <= standing.start:
+            return 0.0, 1.0
+        weight = standing.log_weight(leader) - math.log(self.delta)
+        place = slice(standing.start, last)
+        return (
+            mixture_lower(self.low[leader, place], weight - math.log(LOWER), self.nodes),
+            mixture_upper(self.high[leader, place], weight - math.log(SHOWN), self.nodes),
+        )
+
+    def mean_lead(self, config: int, leader: int, length: int) -> tuple[float, float]:
+        """Return the mean lead of a configuration on the first positions, and how many standard errors that is."""
+        own = self.low[config, :length] + self.high[config, :length]
+        ahead = 0.5 * (own - self.low[leader, :length] - self.high[leader, :length])
+        size = math.sqrt(float(ahead @ ahead))
+        total = float(ahead.sum())
+        return total / max(1, length), total / size if size else 0.0
+
+    def lower_mean(self, config: int, length: int) -> float:
+        """Return the mean of the low ends of a configuration on the first positions."""
+        return float(self.low[config, :length].mean()) if length else 0.0
+
+
+def _sums_from(values: FloatArray, first: int) -> FloatArray:
+    """Return the sums of all values before positions first, first + 1, …, and once more of all values."""
+    sums: FloatArray = np.concatenate((np.zeros(1), np.cumsum(values)))[first:]
+    return sums

@@ -1,0 +1,320 @@
+"""A claim about exactly the instances of a set, proved again from the rows: bets without replacement, certain bounds.
+
+What the proof (docs/fixed-sets.md) needs is checked: an order that the seed gives, prefixes without gaps, a ranking
+and a first position that were written down before the first run they govern, and utilities, not scores, in all sums.
+Then the claim is shown with the documented bets at the documented levels, every rounding on the safe side.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from captime.arrays import FloatArray
+from captime.certificate import Certificate, Population
+from captime.errors import LedgerDamaged
+from captime.skeptic.books import Story
+from captime.skeptic.check import Check
+from captime.skeptic.directed import Bets, above, below
+
+# Shares of delta, docs/fixed-sets.md step 6. They sum to 1, for each of the two claims.
+PAIRED, LATE, LOWER, SHOWN = (Fraction(share, 100) for share in (84, 6, 5, 5))
+_SHARES = {"paired": PAIRED, "late": LATE, "lower": LOWER, "shown": SHOWN}
+_BETS = Bets.documented(12)
+# Differences are rounded up to multiples of this, so that their sums are exact.
+_GRAIN = 2.0**40
+# The engine rounds to the nearest: what it claims may be stronger than what holds by less than this.
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """First position and ranking of one of the two claims, and where configurations that came later begin."""
+
+    start: int
+    ranking: tuple[int, ...]
+    joined: tuple[tuple[int, int], ...]
+
+    def begin(self, config: int) -> int:
+        return next((position for each, position in self.joined if each == config), self.start)
+
+    def late(self, config: int) -> int:
+        """Return k for the k-th configuration that came later, 0 for the others."""
+        return next((number for number, (each, _) in enumerate(self.joined, start=1) if each == config), 0)
+
+    def weight(self, config: int) -> Fraction:
+        late = self.late(config)
+        if late:
+            return Fraction(1, late * (late + 1))
+        rank = self.ranking.index(config)
+        return Fraction(1, (rank + 1) * (rank + 2))
+
+
+@dataclass(slots=True)
+class SetCheck(Check):
+    """A check of one certificate about exactly the instances of a set, and of the other claim it carries."""
+
+    _low: FloatArray = field(init=False)
+    _high: FloatArray = field(init=False)
+    _length: list[int] = field(init=False)
+
+    def check(self) -> None:
+        """Refuse the certificate if the rows do not support it."""
+        size = self._check_size()
+        stories = [self.books.story(config) for config in range(self.books.n_configs)]
+        self._low, self._high = np.zeros((len(stories), size)), np.ones((len(stories), size))
+        self._length = [len(story) for story in stories]
+        for config, story in enumerate(stories):
+            _check_prefix(config, story)
+            self._low[config, : len(story)], self._high[config, : len(story)] = self._ends(story)
+        self.account.append("every configuration ran the first positions of the random order, none was stepped over")
+        of_set, drawn = self._read_terms(size)
+        self._check_claim(self.held, of_set, size)
+        if self.held.other is not None:
+            self._check_claim(self.held.other, drawn, None)
+
+    # ------------------------------------------------------------------ terms
+
+    def _check_size(self) -> int:
+        """Return the number of instances, after making sure that it is the length of the stream."""
+        lengths = [int(str(note.facts["length"])) for note in self.books.notes if note.kind == "instances"]
+        told = lengths[-1] if lengths else self.question.length
+        size = self.held.instances
+        if size is None or told is None or size != told:
+            raise LedgerDamaged(f"the certificate is about {size} instances, but the stream has {told}")
+        if self.question.sampling != "shuffle":
+            raise LedgerDamaged(
+                f"the certificate is about exactly these instances, but they were taken by sampling "
+                f"{self.question.sampling!r}, whose order is not uniformly random"
+            )
+        return size
+
+    def _ends(self, story: Story) -> tuple[FloatArray, FloatArray]:
+        """Return low and high ends of the utilities of all runs."""
+        answered = ~np.isnan(story.runtime)
+        worth = np.asarray(self.question.utility(np.where(answered, story.runtime, story.seen)), dtype=np.float64)
+        return worth * answered, np.where(story.failed, 0.0, worth)
+
+    def _read_terms(self, size: int) -> tuple[_Terms | None, _Terms | None]:
+        """Return the terms of both claims, after making sure that they were fixed in time."""
+        found: dict[str, _Terms | None] = {"set": None, "drawn": None}
+        for name in ("set", "drawn"):
+            first: dict[tuple[int, int, tuple[int, ...]], int] = {}
+            for note in self.books.notes:
+                if note.kind != "facts" or name not in note.facts:
+                    continue
+                terms = _terms_of(note.facts[name])
+                about = int(str(note.facts["instances"])) if name == "set" else 0
+                first.setdefault((about, terms.start, terms.ranking), note.sequence)
+                if about in (0, size):
+                    found[name] = terms
+            held = found[name]
+            if held is None:
+                continue
+            abouts = [about for about, _, _ in first]
+            if len(set(abouts)) != len(abouts):
+                raise LedgerDamaged(f"the ranking of the claim {name!r} was changed on the way: it has to stay")
+            self._check_in_time(held, first[size if name == "set" else 0, held.start, held.ranking])
+            self._check_joined(held)
+        lengths = [
+            self.question.length,
+            *(int(str(n.facts["length"])) for n in self.books.notes if n.kind == "instances"),
+        ]
+        of_set = found["set"]
+        if of_set is not None and len(lengths) > 1 and of_set.start < (lengths[-2] or 0):
+            raise LedgerDamaged(
+                f"bets about the larger set begin at position {of_set.start}, among the {lengths[-2]} instances that "
+                "were there before: their order is not uniform over the larger set"
+            )
+        return found["set"], found["drawn"]
+
+    def _check_in_time(self, terms: _Terms, sequence: int) -> None:
+        ranked = sorted([*terms.ranking, *(config for config, _ in terms.joined)])
+        if ranked != list(range(self.books.n_configs)):
+            raise LedgerDamaged(f"the ranking names {len(ranked)} of {self.books.n_configs} configurations")
+        for config, runs in enumerate(self.books.runs):
+            for position, run in runs.items():
+                if position >= terms.start and run.began < sequence:
+                    raise LedgerDamaged(
+                        f"row {run.began} starts configuration {config} on position {position}, before row {sequence} "
+                        f"fixed the ranking for positions from {terms.start} on"
+                    )
+        self.account.append(f"start (position {terms.start}) and ranking were written down before the first run there")
+
+    def _check_joined(self, terms: _Terms) -> None:
+        registered = {row.index: sequence for sequence, row in self.books.configs}
+        for config, position in terms.joined:
+            seen = max(
+                (
+                    where + 1
+                    for runs in self.books.runs
+                    for where, run in runs.items()
+                    if run.began < registered[config]
+                ),
+                default=0,
+            )
+            if position < seen or position < terms.start:
+                raise LedgerDamaged(
+                    f"configuration {config} was added when positions up to {seen} had been run, and its bets begin at "
+                    f"{position}: it may have been chosen with a look at what it is judged on"
+                )
+
+    # ------------------------------------------------------------------ the claims
+
+    def _check_claim(self, held: Certificate, terms: _Terms | None, size: int | None) -> None:
+        """Check one of the two claims; `size` is None for the one about the distribution."""
+        about = Population.DRAWN if size is None else Population.THESE
+        told = {name: Fraction(repr(share)) for name, share in held.shares}
+        fits = (
+            held.n_configs == self.books.n_configs
+            and Fraction(held.delta) == self.question.delta
+            and held.gamma is None
+            and held.mode == "selection"
+            and told == _SHARES
+            and held.population == about
+            and held.config == self.held.config
+        )
+        if not fits:
+            raise LedgerDamaged(f"the claim about the instances {about} has terms that are not documented: {held}")
+        if size is not None and held.instances_run != np.count_nonzero(
+            self._low[held.config] == self._high[held.config]
+        ):
+            raise LedgerDamaged(f"the certificate counts {held.instances_run} instances that are known exactly")
+        if held.epsilon < 1.0:
+            for config in range(held.n_configs):
+                if config != held.config and not self._shown(config, held, terms, size):
+                    raise LedgerDamaged(
+                        f"the certificate says that no configuration is better than number {held.config} by more than "
+                        f"{held.epsilon!r} ({about}), but the rows do not show it for configuration {config}"
+                    )
+        self._check_interval(held, terms, size)
+        self.account.append(
+            f"number {held.config} is within {held.epsilon:.6g} of every other one on "
+            + ("the distribution of the instances" if size is None else f"exactly these {size:,} instances")
+            + f" (up to {_SLACK:g} of rounding)"
+        )
+
+    def _certain(self, config: int, leader: int) -> float:
+        """Return by how much a configuration can be ahead of another one on the set, for certain."""
+        return (math.fsum(self._high[config]) - math.fsum(self._low[leader])) / len(self._low[leader])
+
+    def _shown(self, config: int, held: Certificate, terms: _Terms | None, size: int | None) -> bool:
+        margin = held.epsilon + _SLACK
+        if size is not None and self._certain(config, held.config) <= margin:
+            return True
+        if terms is None:
+            return False
+        if self._wins(held.config, config, margin, terms, size):
+            return True
+        if size is None:
+            return False
+        # By what a former leader has shown, if that one is not ahead of the recommended one by too much for certain.
+        return any(
+            self._wins(former, config, margin - ahead, terms, size)
+            for former in range(held.n_configs)
+            if former not in (config, held.config) and (ahead := self._certain(former, held.config)) <= margin
+        )
+
+    def _wins(self, leader: int, config: int, margin: float, terms: _Terms, size: int | None) -> bool:
+        """Return whether the rows show, at some length of the prefix, a lead of less than `margin`."""
+        if not 0.0 <= margin < 1.0 + _SLACK:
+            return margin >= 1.0
+        length = min(self._length[leader], self._length[config])
+        begin = max(terms.begin(leader), terms.begin(config))
+        if length <= begin:
+            return False
+        ahead = np.minimum(above(self._high[config, :length] - self._low[leader, :length]), 1.0)
+        level = 1 / (self.question.delta * terms.weight(leader) * _share(terms, leader, config))
+        return _BETS.ever_worth(_paired_factors(ahead, margin, begin, size), level)
+
+    def _check_interval(self, held: Certificate, terms: _Terms | None, size: int | None) -> None:
+        """Check both ends of the interval shown; the upper end is a lower end of what is missing to 1."""
+        low, high = self._low[held.config], self._high[held.config]
+        for word, bound, values, share in (
+            ("least", held.utility_low, low, LOWER),
+            ("most", 1.0 - held.utility_high, 1.0 - high, SHOWN),
+        ):
+            certain = 0.0 if size is None else math.fsum(values) / size
+            if bound > certain + _SLACK and not self._at_least(held, bound, values, share, terms, size):
+                raise LedgerDamaged(
+                    f"the certificate says that number {held.config} is worth at {word} "
+                    f"{(held.utility_low if word == 'least' else held.utility_high)!r}, which the rows do not show"
+                )
+
+    def _at_least(  # noqa: PLR0917 (one statement)
+        self,
+        held: Certificate,
+        bound: float,
+        values: FloatArray,
+        share: Fraction,
+        terms: _Terms | None,
+        size: int | None,
+    ) -> bool:
+        """Return whether values with these low ends show a mean of at least `bound`."""
+        if terms is None or terms.late(held.config):
+            return False
+        length = self._length[held.config]
+        level = 1 / (self.question.delta * terms.weight(held.config) * share)
+        known = np.maximum(below(values[:length]), 0.0)
+        mean = np.full(length, bound - _SLACK)
+        if size is not None:
+            grains = np.floor(known * _GRAIN)
+            before = (grains.cumsum() - grains) / _GRAIN
+            mean = np.minimum(above(above(above(size * mean) - before) / (size - np.arange(length))), 1.0)
+        return _BETS.ever_worth(_factors(known[terms.start :], mean[terms.start :]), level)
+
+
+def _share(terms: _Terms, leader: int, config: int) -> Fraction:
+    """Return the share of delta that pays for a duel, without the weight of the leader."""
+    late = terms.late(config)
+    if not late and not terms.late(leader):
+        return PAIRED
+    return LATE / 3 * (Fraction(1, late * (late + 1)) if late else 1)
+
+
+def _paired_factors(ahead: FloatArray, margin: float, begin: int, size: int | None) -> FloatArray:
+    """Return lower ends of the factors 1 - f + f·y/μ, by position and share.
+
+    Args:
+        ahead: High ends of the differences of utilities on all positions of the prefix.
+        margin: ε.
+        begin: The first position that is bet on.
+        size: N; None for draws from a distribution.
+    """
+    length = len(ahead)
+    if size is None:
+        mean = np.full(length, above(above(np.array(1.0 - margin)) / 2.0))
+    else:
+        grains = np.ceil(ahead * _GRAIN)
+        before = (grains.cumsum() - grains) / _GRAIN
+        left = below(below(below(np.array(size * margin)) - before) / (size - np.arange(length)))
+        mean = np.minimum(above(above(1.0 - left) / 2.0), 1.0)
+    gain = np.maximum(below(below(1.0 - ahead) / 2.0), 0.0)
+    return _factors(gain[begin:], mean[begin:])
+
+
+def _factors(gain: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return lower ends of 1 - b + b·x/q; infinite where q is at most 0, since nothing that is left can be so."""
+    possible = mean > 0.0
+    won = np.where(possible, np.maximum(below(gain / np.where(possible, mean, 1.0)), 0.0), np.inf)
+    kept = below(1.0 - _BETS.shares)
+    return np.maximum(below(kept + np.maximum(below(won[:, None] * _BETS.shares), 0.0)), 0.0)
+
+
+def _terms_of(told: Any) -> _Terms:
+    if not isinstance(told, Mapping):
+        raise LedgerDamaged(f"the terms of a claim are {told!r}; expected a start, a ranking and who joined")
+    joined = tuple((int(config), int(position)) for config, position in told["joined"])
+    return _Terms(int(told["start"]), tuple(int(config) for config in told["ranking"]), joined)
+
+
+def _check_prefix(config: int, story: Story) -> None:
+    missing = np.flatnonzero(story.position != np.arange(len(story)))
+    if len(missing):
+        raise LedgerDamaged(
+            f"configuration {config} has runs on position {story.position[missing[0]]} and none on position "
+            f"{missing[0]}: a position was stepped over"
+        )
