@@ -154,6 +154,8 @@ class FixedSetRace:
         if ended < _HEARD * self._pilot * len(self._ordered):
             return False
         self._begin()
+        self._judge()
+        self._certify()
         return True
 
     def _start(self) -> int:
@@ -213,10 +215,10 @@ class FixedSetRace:
             return
         self.rounds += 1
         self._stale[fresh] = True
-        if self.claims.set_standing is None:
-            if bool((self._ordered >= self._pilot).all()) and not int(tally.open[: len(self._ordered)].sum()):
-                self._begin()
-        else:
+        open_runs = int(tally.open[: len(self._ordered)].sum())
+        if self.claims.set_standing is None and not open_runs and bool((self._ordered >= self._pilot).all()):
+            self._begin()
+        if self.claims.set_standing is not None:
             self._judge()
         self._certify()
 
