@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-start bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-start size trace bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -16,7 +16,7 @@ $(VENV)/stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "captime needs Python 3.11 or newer; say make PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e research
 	@touch $@
 
 demo: $(VENV)/stamp  ## a real solver, configured in about a minute: certificate, independent check, picture
@@ -29,7 +29,7 @@ check: $(VENV)/stamp  ## lint, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs benchmarks examples experiments README.md CONTRIBUTING.md CHANGELOG.md changelog.d
+	$(BIN)/codespell src research tests docs benchmarks examples experiments README.md CONTRIBUTING.md CHANGELOG.md changelog.d
 
 unit: $(VENV)/stamp  ## the tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
@@ -70,6 +70,12 @@ bench-model: $(VENV)/stamp  ## what the model's proposals are worth, and what th
 bench-start: $(VENV)/stamp  ## CPU time of starting commands, as multiples of `import numpy`
 	$(BIN)/python benchmarks/startup.py
 
+size: $(VENV)/stamp  ## files and lines in the wheel, by part
+	$(BIN)/python benchmarks/house.py size
+
+trace: $(VENV)/stamp  ## files in which one `captime run` executes functions, by part
+	$(BIN)/python benchmarks/house.py trace
+
 bench-quality: $(VENV)/stamp .venv-peers/stamp  ## incumbents at 1 to 10 CPU minutes against random search, Optuna and SMAC3 (hours; can be stopped)
 	$(BIN)/python examples/kissat/prepare.py
 	$(BIN)/python examples/highs-auctions/prepare.py
@@ -100,7 +106,7 @@ experiments: $(VENV)/stamp  ## every figure and number of the experiments from t
 # SMAC3 and Optuna with all they need, apart from everything else; irace is R's.
 .venv-peers/stamp: pyproject.toml experiments/peers/requirements.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r experiments/peers/requirements.txt -e '.[plot]'
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r experiments/peers/requirements.txt -e '.[plot]' -e research
 	@command -v Rscript > /dev/null || echo "irace needs R: on Debian, apt-get install r-cran-irace"
 	@touch $@
 

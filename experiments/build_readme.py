@@ -12,13 +12,13 @@ from page_claims import CLAIMS, Curves, Verdict, reading, short
 from page_tables import costs, gaps, promises, relative_costs
 
 from captime.errors import ScenarioError
-from captime.experiments import EXPERIMENTS
-from captime.experiments.gap import IN_FORCE
-from captime.experiments.paper import utilities
-from captime.experiments.rows import Row, bands, read_rows
-from captime.experiments.setting import Setting
-from captime.experiments.shipped import path_of, table_at
+from captime.sources.shipped import path_of, table_at
 from captime.utilities.durations import duration_text
+from captime_research.experiments import EXPERIMENTS
+from captime_research.experiments.gap import IN_FORCE
+from captime_research.experiments.paper import utilities
+from captime_research.experiments.rows import Row, bands, read_rows
+from captime_research.experiments.setting import Setting
 
 HERE = Path(__file__).parent
 FIGURES = {
@@ -41,7 +41,7 @@ experiments` makes everything on this page anew, numbers and pictures, from the 
 data list`). The page is written by [build_readme.py](build_readme.py) from the numbers in [results](results); nothing
 on it was typed by hand.
 
-`captime experiment figure-2 --data TABLE` draws one figure from any table: a CSV or NPZ file, an ASlib scenario folder,
+`captime-experiment figure-2 --data TABLE` draws one figure from any table: a CSV or NPZ file, an ASlib scenario folder,
 or the published files of the paper. How the tables here were measured is in [measure](measure) and in their datasheets
 (`captime data about NAME`).
 

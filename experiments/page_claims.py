@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.experiments.contenders import PANELS
-from captime.experiments.growing import COUP, OUP_AFRESH, SCHEDULES
-from captime.experiments.paper import LOG_LAPLACE, RACE, UP
-from captime.experiments.rows import Band
+from captime_research.experiments.contenders import PANELS
+from captime_research.experiments.growing import COUP, OUP_AFRESH, SCHEDULES
+from captime_research.experiments.paper import LOG_LAPLACE, RACE, UP
+from captime_research.experiments.rows import Band
 
 Curves = dict[str, dict[str, Band]]
 Found = dict[str, Curves]

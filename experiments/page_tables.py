@@ -6,11 +6,11 @@ from statistics import median
 
 from page_claims import Curves, short
 
-from captime.experiments.contenders import PANELS, RUNTIME, RUNTIME_CUT, RUNTIME_EPSILON, UTILITY
-from captime.experiments.gap import CERTIFIED, IN_FORCE, PATIENCE
-from captime.experiments.paper import LOG_LAPLACE, RACE, UNIFORM
-from captime.experiments.rows import Band, Row
 from captime.utilities.durations import duration_text
+from captime_research.experiments.contenders import PANELS, RUNTIME, RUNTIME_CUT, RUNTIME_EPSILON, UTILITY
+from captime_research.experiments.gap import CERTIFIED, IN_FORCE, PATIENCE
+from captime_research.experiments.paper import LOG_LAPLACE, RACE, UNIFORM
+from captime_research.experiments.rows import Band, Row
 
 GOALS = (0.25, 0.16, 0.1)
 CERTIFIED_GOALS = (0.5, 0.25, 0.1, 0.05)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from build_readme import write_readme
 
-from captime.experiments import EXPERIMENTS
+from captime_research.experiments import EXPERIMENTS
 
 HERE = Path(__file__).parent
 # Repetitions of everything; a figure has these seeds in its small print.
@@ -59,11 +59,11 @@ def main() -> None:
 
 def run_experiment(name: str, table: str, wishes: argparse.Namespace) -> None:
     """One figure of one table, with what the other configurators did if it is known."""
-    words = ["experiment", name, "--data", table, "--out", str(wishes.out), "--jobs", str(wishes.jobs)]
+    words = [name, "--data", table, "--out", str(wishes.out), "--jobs", str(wishes.jobs)]
     words += ["--seeds", str(wishes.seeds or SEEDS[name])]
     for path in sorted(wishes.out.glob(f"peers-{name}-{Path(table).stem}.csv")):
         words += ["--also", str(path)]
-    subprocess.run([sys.executable, "-m", "captime", *words], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "captime_research", *words], check=True, stdout=subprocess.DEVNULL)
 
 
 def run_peers(table: str, wishes: argparse.Namespace) -> None:

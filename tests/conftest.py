@@ -4,6 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from captime_research.baselines import register
+
+# As if the package beside captime were installed: its methods are tested with the others.
+register()
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _seed_of_those_who_name_none() -> Iterator[None]:

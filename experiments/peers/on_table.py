@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from captime.experiments.gap import relative_gaps
-from captime.experiments.rows import Row
-from captime.experiments.setting import Setting
 from captime.procedures.baselines import Bench
-from captime.procedures.baselines.settings import settings_of
+from captime.simulation.rows import settings_of
 from captime.sources.sampling import stream_of
 from captime.utilities import parse_utility
+from captime_research.experiments.gap import relative_gaps
+from captime_research.experiments.rows import Row
+from captime_research.experiments.setting import Setting
 
 Incumbent = tuple[float, int]
 """CPU seconds spent until then, and who is recommended from then on."""

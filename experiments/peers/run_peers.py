@@ -1,6 +1,6 @@
 """The configurators SMAC3, irace and Optuna on a table: `python run_peers.py TABLE` makes their curves for the gap.
 
-Writes peers-gap-TABLE.csv and peers-gap-uniform-TABLE.csv, which `captime experiment gap --also FILE` draws beside the
+Writes peers-gap-TABLE.csv and peers-gap-uniform-TABLE.csv, which `captime-experiment gap --also FILE` draws beside the
 others, and their versions to peers.json. Of a configurator that is not installed the rows of the last run are kept.
 Their own computing time is not counted, only that of the runs, as for everybody else.
 """
@@ -18,14 +18,14 @@ import optuna_peer
 import smac_peer
 from on_table import TableTarget, rows_of
 
-from captime.experiments import EXPERIMENTS
-from captime.experiments.contenders import CONFIGURATORS
-from captime.experiments.gap import moments_of
-from captime.experiments.growing import renumbered
-from captime.experiments.paper import LOG_LAPLACE, UNIFORM, utilities
-from captime.experiments.rows import Row, read_rows, write_rows
-from captime.experiments.setting import Setting
-from captime.experiments.shipped import table_at
+from captime.sources.shipped import table_at
+from captime_research.experiments import EXPERIMENTS
+from captime_research.experiments.contenders import CONFIGURATORS
+from captime_research.experiments.gap import moments_of
+from captime_research.experiments.growing import renumbered
+from captime_research.experiments.paper import LOG_LAPLACE, UNIFORM, utilities
+from captime_research.experiments.rows import Row, read_rows, write_rows
+from captime_research.experiments.setting import Setting
 
 PEERS = {"optuna": optuna_peer, "smac": smac_peer, "irace": irace_peer}
 UTILITIES = {"gap": LOG_LAPLACE, "gap-uniform": UNIFORM}

@@ -6,7 +6,8 @@ A package names them in its pyproject.toml, the name of the entry point being th
     weibull = "my_package:Weibull"
 
 The groups are `captime.utilities` (classes that fit `Utility`), `captime.procedures` (callables that take a `Problem`
-and keyword options) and `captime.space_formats` (objects of `captime.spaces.formats.Format`). A member that cannot be
+and keyword options), `captime.space_formats` (objects of `captime.spaces.formats.Format`) and `captime.baselines`
+(objects of `captime.procedures.baselines.Baseline`, to compare with). A member that cannot be
 loaded is left out, and the reason is told; nothing of captime's own is replaced.
 """
 
@@ -16,12 +17,14 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from captime.procedures import PROCEDURES
+from captime.procedures.baselines import BASELINES, Baseline
 from captime.spaces.formats import FORMATS, Format
 from captime.utilities import UTILITIES
 
 UTILITY_GROUP = "captime.utilities"
 PROCEDURE_GROUP = "captime.procedures"
 SPACE_FORMAT_GROUP = "captime.space_formats"
+BASELINE_GROUP = "captime.baselines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,9 @@ _FAMILIES: dict[str, _Family] = {
     PROCEDURE_GROUP: _Family(PROCEDURES, "a callable that takes a Problem", callable),
     SPACE_FORMAT_GROUP: _Family(
         FORMATS, "an object of captime.spaces.formats.Format", lambda it: isinstance(it, Format)
+    ),
+    BASELINE_GROUP: _Family(
+        BASELINES, "an object of captime.procedures.baselines.Baseline", lambda it: isinstance(it, Baseline)
     ),
 }
 

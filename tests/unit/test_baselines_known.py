@@ -14,13 +14,14 @@ from captime.cli import app
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
-from captime.procedures.baselines.ac_band import epochs
-from captime.procedures.baselines.bernstein import EPOCHS, Running, radius
-from captime.procedures.baselines.procrastination import _Runtimes
-from captime.procedures.baselines.settings import distances, settings_of
 from captime.procedures.options import option_types
 from captime.report.simulated import account_of_simulation
 from captime.report.words import lines, statement
+from captime.simulation.rows import settings_of
+from captime_research.baselines.ac_band import epochs
+from captime_research.baselines.bernstein import EPOCHS, Running, radius
+from captime_research.baselines.procrastination import _Runtimes
+from captime_research.baselines.settings import distances
 
 UTILITY = "log-laplace(60, 1)"
 LIMIT = 900.0

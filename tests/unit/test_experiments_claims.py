@@ -12,12 +12,17 @@ from typer.testing import CliRunner
 from captime import RuntimeTable, simulate
 from captime.cli import app
 from captime.errors import ScenarioError
-from captime.experiments import EXPERIMENTS, Row, Setting
-from captime.experiments.contenders import PANELS, RUNTIME, UTILITY, contenders
-from captime.experiments.follow_up import OUP
-from captime.experiments.gap import CERTIFIED, IN_FORCE, gap, marks_of, panels_of
-from captime.experiments.growing import COUP, OUP_AFRESH, SCHEDULES, renumbered
-from captime.experiments.paper import (
+from captime.sources.formats import write_npz
+from captime.sources.shipped import shipped_tables, table_at
+from captime.sources.synthetic import synthetic_table
+from captime.utilities import parse_utility
+from captime_research.__main__ import app as experiment
+from captime_research.experiments import EXPERIMENTS, Row, Setting
+from captime_research.experiments.contenders import PANELS, RUNTIME, UTILITY, contenders
+from captime_research.experiments.follow_up import OUP
+from captime_research.experiments.gap import CERTIFIED, IN_FORCE, gap, marks_of, panels_of
+from captime_research.experiments.growing import COUP, OUP_AFRESH, SCHEDULES, renumbered
+from captime_research.experiments.paper import (
     LOG_LAPLACE,
     NAIVE_CAPTIMES,
     PAPER_UP,
@@ -29,13 +34,9 @@ from captime.experiments.paper import (
     naive_rows,
     utilities,
 )
-from captime.experiments.rows import Band, bands, read_rows, write_rows
-from captime.experiments.running import compute
-from captime.experiments.setting import first_time
-from captime.experiments.shipped import shipped_tables, table_at
-from captime.sources.formats import write_npz
-from captime.sources.synthetic import synthetic_table
-from captime.utilities import parse_utility
+from captime_research.experiments.rows import Band, bands, read_rows, write_rows
+from captime_research.experiments.running import compute
+from captime_research.experiments.setting import first_time
 
 SOLVERS = str(Path(__file__).parents[2] / "examples" / "solvers.csv")
 
@@ -181,11 +182,11 @@ def test_nobodys_cost_depends_on_the_unit_of_time() -> None:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_runs_on_a_small_table(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the command line: two pictures and the numbers, each telling what they are of."""
-    monkeypatch.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 4.0)
+    monkeypatch.setattr(sys.modules["captime_research.experiments.gap"], "PATIENCE", 4.0)
     pytest.importorskip("matplotlib")
     write_npz(synthetic_table(1, 8, 200, limit=1.5, first_log_speed=-4.0, name="tiny"), tmp_path / "tiny.npz")
-    words = ["experiment", name, "--data", str(tmp_path / "tiny.npz"), "--out", str(tmp_path / "out")]
-    said = CliRunner().invoke(app, [*words, "--seeds", "1", "--jobs", "1", "--json"])
+    words = [name, "--data", str(tmp_path / "tiny.npz"), "--out", str(tmp_path / "out")]
+    said = CliRunner().invoke(experiment, [*words, "--seeds", "1", "--jobs", "1", "--json"])
     assert said.exit_code == 0, said.output
     told = json.loads(said.stdout)
     assert told["experiment"] == name
@@ -205,7 +206,7 @@ def answers() -> list[Row]:
     """The comparison of answers on a small table, one seed, with enough patience for CapsAndRuns to end."""
     setting = Setting(synthetic_table(1, 8, 200, limit=1.5, first_log_speed=-4.0), delta=0.05)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 90.0)
+        patched.setattr(sys.modules["captime_research.experiments.gap"], "PATIENCE", 90.0)
         return list(gap(setting, 0))
 
 
@@ -241,15 +242,15 @@ def test_numbers_of_others_are_drawn_beside_ours(tmp_path: Path) -> None:
     write_rows([Row(LOG_LAPLACE, "somebody else", 0, x, 1.0) for x in (0.1, 0.25)], tmp_path / "more.csv")
     sizes = []
     for more in ([], ["--also", str(tmp_path / "more.csv")]):
-        words = ["experiment", "figure-2", "--data", str(tmp_path / "tiny.npz"), "--out", str(tmp_path / "out")]
-        said = CliRunner().invoke(app, [*words, *more, "--seeds", "1", "--json"])
+        words = ["figure-2", "--data", str(tmp_path / "tiny.npz"), "--out", str(tmp_path / "out")]
+        said = CliRunner().invoke(experiment, [*words, *more, "--seeds", "1", "--json"])
         assert said.exit_code == 0, said.output
         pdf, _, numbers = map(Path, json.loads(said.stdout)["files"])
         sizes.append(pdf.stat().st_size)
         assert not any(row.label == "somebody else" for row in read_rows(numbers))
     assert sizes[0] != sizes[1]
     (tmp_path / "more.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    said = CliRunner().invoke(app, [*words, "--also", str(tmp_path / "more.csv")])
+    said = CliRunner().invoke(experiment, [*words, "--also", str(tmp_path / "more.csv")])
     assert "cannot be read as the numbers of an experiment" in str(said.exception)
 
 
@@ -322,9 +323,9 @@ def test_the_moment_an_epsilon_was_certified_is_the_first_one() -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["experiment", "figure-9"], "there is no experiment 'figure-9'"),
-        (["experiment", "figure-1", "--data", "nowhere"], "no such file"),
-        (["experiment", "figure-1", "--data", SOLVERS, "--out", SOLVERS], "cannot be a folder"),
+        (["figure-9"], "there is no experiment 'figure-9'"),
+        (["figure-1", "--data", "nowhere"], "no such file"),
+        (["figure-1", "--data", SOLVERS, "--out", SOLVERS], "cannot be a folder"),
         (["data", "draw"], "no action 'draw'"),
         (["data", "path"], "needs the name of a table"),
         (["data", "path", "nothing"], "no table 'nothing'"),
@@ -332,6 +333,6 @@ def test_the_moment_an_epsilon_was_certified_is_the_first_one() -> None:
 )
 def test_words_that_make_no_sense_are_refused(words: list[str], complaint: str) -> None:
     """With what there is instead."""
-    said = CliRunner().invoke(app, words)
+    said = CliRunner().invoke(app if words[0] == "data" else experiment, words)
     assert isinstance(said.exception, Exception)
     assert complaint in str(said.exception)

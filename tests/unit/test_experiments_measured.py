@@ -17,10 +17,10 @@ from hatchling.builders.wheel import WheelBuilder
 from typer.testing import CliRunner
 
 from captime.cli import app
-from captime.experiments import Setting
-from captime.experiments.shipped import datasheet, shipped_tables, table_at
 from captime.instances.auction import generate
 from captime.scenario import load_scenario
+from captime.sources.shipped import datasheet, shipped_tables, table_at
+from captime_research.experiments import Setting
 
 ROOT = Path(__file__).parents[2]
 MEASURE = ROOT / "experiments" / "measure"

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from captime import RuntimeTable
-from captime.experiments import EXPERIMENTS, Setting
-from captime.experiments.contenders import CONFIGURATORS, UTILITY
-from captime.experiments.paper import RACE, UP
-from captime.experiments.rows import Band, Row, read_rows, write_rows
-from captime.experiments.running import compute
 from captime.sources.synthetic import synthetic_table
+from captime_research.experiments import EXPERIMENTS, Setting
+from captime_research.experiments.contenders import CONFIGURATORS, UTILITY
+from captime_research.experiments.paper import RACE, UP
+from captime_research.experiments.rows import Band, Row, read_rows, write_rows
+from captime_research.experiments.running import compute
 
 EXPERIMENTS_FOLDER = Path(__file__).parents[2] / "experiments"
 
@@ -35,7 +35,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Numbers of all experiments on a small table, and of one other configurator."""
     folder = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys.modules["captime.experiments.gap"], "PATIENCE", 10.0)
+        patched.setattr(sys.modules["captime_research.experiments.gap"], "PATIENCE", 10.0)
         table = synthetic_table(1, 8, 120, limit=1.5, first_log_speed=-4.0, name="tiny")
         for name, experiment in EXPERIMENTS.items():
             rows = compute(name, Setting(table, delta=experiment.delta), 1)

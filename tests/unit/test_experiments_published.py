@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from captime.cli import app
-from captime.experiments.rows import Row, read_rows
-from captime.experiments.shipped import table_at
+from captime.sources.shipped import table_at
 from captime.sources.synthetic import synthetic_table
+from captime_research.__main__ import app
+from captime_research.experiments.rows import Row, read_rows
 
 COMMANDS = Path(__file__).parents[2] / "docs" / "commands.md"
 
@@ -58,8 +58,8 @@ def rows_from(words: list[str]) -> tuple[list[Row], float]:
 @pytest.mark.parametrize(
     "line",
     [
-        "captime experiment figure-2 --data measurements.dump --timeout 900s --unsafe-format pickle",
-        "captime experiment figure-2 --data cplex_rcw_rt_seed520.npy --timeout 10000s",
+        "captime-experiment figure-2 --data measurements.dump --timeout 900s --unsafe-format pickle",
+        "captime-experiment figure-2 --data cplex_rcw_rt_seed520.npy --timeout 10000s",
     ],
 )
 def test_the_papers_figures_are_drawn_from_its_files(line: str, figure: str, folder: Path) -> None:

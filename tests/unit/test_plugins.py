@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import Any
 
 import pytest
 
-from captime.plugins import PROCEDURE_GROUP, SPACE_FORMAT_GROUP, UTILITY_GROUP, load_plugins
+from captime.plugins import BASELINE_GROUP, PROCEDURE_GROUP, SPACE_FORMAT_GROUP, UTILITY_GROUP, load_plugins
 from captime.procedures import PROCEDURES
 from captime.spaces.formats import FORMATS
 from captime.testing import procedure_checks, space_format_checks, utility_checks
 from captime.utilities import UTILITIES
+from captime_research.baselines import MEMBERS
 
 EXAMPLE = Path(__file__).parents[1] / "plugin_example"
+RESEARCH = Path(__file__).parents[2] / "research"
 TABLE = Path(__file__).parents[2] / "examples" / "solvers.csv"
 
 
@@ -135,3 +138,13 @@ def _one_family(register: dict[str, Any]) -> dict[str, Any]:
 
     fits: Callable[[Any], bool] = callable
     return {PROCEDURE_GROUP: _Family(register, "a callable", fits)}
+
+
+def test_the_package_beside_captime_names_all_its_methods() -> None:
+    """The entry points of research/pyproject.toml lead to the members of `captime_research`, under their names."""
+    described = tomllib.loads((RESEARCH / "pyproject.toml").read_text(encoding="utf-8"))
+    named = described["project"]["entry-points"][BASELINE_GROUP]
+    points = [EntryPoint(name, where, BASELINE_GROUP) for name, where in named.items()]
+    assert {point.name: point.load() for point in points} == MEMBERS
+    assert load_plugins(points) == []
+    assert "is left out" in load_plugins([EntryPoint("race-2", "captime.procedures:PROCEDURES", BASELINE_GROUP)])[0]

@@ -70,7 +70,6 @@ COMMANDS: dict[str, str] = {
     "utility": "Show a utility: what an answer is worth after 1 s, 1 min, 1 h, ...",
     "space": "Read a parameter space, show its contents, draw from it, or convert it.",
     "schema": "Print the JSON schema of scenario files, for editors that complete and check their fields.",
-    "experiment": "Draw one of the papers' figures from recorded runtimes, with captime's race beside their methods.",
     "data": "List the measured tables that come with captime: where they are, and how they were measured.",
     "list": "Show utilities, bounds, procedures and baselines with one line each.",
     "demo": "Configure a real SAT solver on generated instances, and show what a certificate looks like.",
@@ -186,7 +185,7 @@ def _version(
         typer.echo(ctx.get_help())
 
 
-def main() -> None:
+def main(program: Callable[[], object] = app) -> None:
     """Run a command and end the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows a question mark; that is no reason to stop.
@@ -194,7 +193,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         # Typer ends the process itself: 0 or a command's own code, 2 for words it does not understand.
-        app()
+        program()
     except (InvariantViolated, ReplayDiverged) as error:
         _say(f"captime: {error}. This is a bug in captime; please report it.")
         sys.exit(1)

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from captime.errors import ScenarioError
-from captime.experiments.shipped import datasheet, path_of, shipped_tables
 from captime.sources import read_table
+from captime.sources.shipped import datasheet, path_of, shipped_tables
 
 
 def data_command(

@@ -144,7 +144,8 @@ def _run_all(
     for name in names:
         if name not in PROCEDURES and name not in BASELINES:
             known = ", ".join(sorted((*PROCEDURES, *BASELINES)))
-            raise ScenarioError(f"there is no procedure {name!r}; there are {known}")
+            more = "" if BASELINES else "; methods of other authors come with the package captime-research"
+            raise ScenarioError(f"there is no procedure {name!r}; there are {known}{more}")
     results: dict[str, Simulation] = {}
     refused: dict[str, CaptimeError] = {}
     with asking_to_stop() as interrupted:

@@ -14,7 +14,6 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.errors import ScenarioError, TableError
-from captime.procedures.baselines.settings import settings_of
 from captime.procedures.pool_terms import PoolTerms
 from captime.sources import RuntimeTable
 from captime.sources.sampling import stream_of
@@ -207,3 +206,25 @@ class RowProposer:
                 np.array([self._space.codes(each) for each in self._waiting])
             )
         return int((mean + rng.exponential() * doubt).argmax())
+
+
+def settings_of(name: str) -> dict[str, str]:
+    """Read the settings in a name; a name that says nothing (`c17`) is a setting of its own.
+
+    >>> settings_of("-luby -rfirst=30 --mode fast")
+    {'luby': 'yes', 'rfirst': '30', 'mode': 'fast'}
+    """
+    found: dict[str, str] = {}
+    waiting = ""
+    for word in name.split():
+        if word.startswith("-") or "=" in word:
+            key, _, value = word.lstrip("-").partition("=")
+            negated = key.startswith("no-") and not value
+            key = key.removeprefix("no-") if negated else key
+            found[key] = "no" if negated else value or "yes"
+            waiting = "" if value or negated else key
+        elif waiting:
+            found[waiting], waiting = word, ""
+        else:
+            return {"name": name}
+    return found or {"name": name}

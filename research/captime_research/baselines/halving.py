@@ -6,7 +6,7 @@ import numpy as np
 
 from captime.arrays import IntArray
 from captime.errors import ScenarioError
-from captime.procedures.baselines.bench import Bench, Guess, Guesses, NoMoreInstances
+from captime.procedures.baselines import Bench, Guess, Guesses, NoMoreInstances
 
 
 def successive_halving(bench: Bench, *, captime: float | None = None, runs: int | None = None) -> Guesses:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from multiprocessing import get_context
 
-from captime.experiments import EXPERIMENTS
-from captime.experiments.rows import Row
-from captime.experiments.setting import Setting
+from captime_research.experiments import EXPERIMENTS
+from captime_research.experiments.rows import Row
+from captime_research.experiments.setting import Setting
 
 
 def compute(

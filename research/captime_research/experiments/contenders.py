@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from captime.experiments.paper import RACE
+from captime_research.experiments.paper import RACE
 
 # Who promises what; each is a panel of the picture, with the race in all of them.
 UTILITY, RUNTIME = "guarantee on utility", "guarantee on mean runtime"

@@ -6,12 +6,12 @@ A member computes rows for one seed from a `Setting`; pictures are drawn from ro
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from captime.experiments.follow_up import doubling, optimism, time_per_configuration
-from captime.experiments.gap import gap, gap_uniform
-from captime.experiments.growing import many
-from captime.experiments.paper import naive_by_captime, uniform_against_naive, up_against_naive
-from captime.experiments.rows import Row
-from captime.experiments.setting import Setting
+from captime_research.experiments.follow_up import doubling, optimism, time_per_configuration
+from captime_research.experiments.gap import gap, gap_uniform
+from captime_research.experiments.growing import many
+from captime_research.experiments.paper import naive_by_captime, uniform_against_naive, up_against_naive
+from captime_research.experiments.rows import Row
+from captime_research.experiments.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from captime.experiments.paper import RACE
-from captime.experiments.rows import Band
 from captime.report.figures.canvas import PALETTE, sheet
+from captime_research.experiments.paper import RACE
+from captime_research.experiments.rows import Band
 
 _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"), (1e-3, "milliseconds"))
 # Colour, dashes and mark together tell curves apart, so that more of them than colours stay distinct, in grey too.

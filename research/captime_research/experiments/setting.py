@@ -12,6 +12,7 @@ from captime.procedures.problem import Problem
 from captime.simulation import Simulation, simulate
 from captime.sources import RuntimeTable
 from captime.utilities import parse_utility
+from captime_research.baselines import register
 
 # The paper's κ0, and the timeout of its table of minisat: 15 κ0.
 PAPER_SCALE, PAPER_TIMEOUT = 60.0, 900.0
@@ -98,6 +99,7 @@ class Setting:
         budget: float = math.inf,
     ) -> Simulation:
         """One simulation in this setting."""
+        register()
         return simulate(
             self.table,
             utility=utility,

@@ -9,8 +9,8 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.errors import ScenarioError
-from captime.experiments.rows import Row
-from captime.experiments.setting import PAPER_SCALE, Setting, first_time
+from captime_research.experiments.rows import Row
+from captime_research.experiments.setting import PAPER_SCALE, Setting, first_time
 
 EPSILONS: FloatArray = np.linspace(0.1, 0.25, 6)
 UP, RACE = "UP", "race (captime's default)"

@@ -12,7 +12,7 @@ from collections import deque
 import numpy as np
 
 from captime.errors import ScenarioError
-from captime.procedures.baselines.bench import Bench, Guess, Guesses
+from captime.procedures.baselines import Bench, Guess, Guesses
 
 # Lower confidence bounds depend on the number of steps through its logarithm only, so all of them are computed afresh
 # when it has grown by a half. A configuration's own is computed when a hundredth of its runs are new; the published

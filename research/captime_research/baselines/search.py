@@ -8,9 +8,9 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
-from captime.procedures.baselines.bench import Bench, Guess, Guesses, NoMoreInstances
-from captime.procedures.baselines.halving import usual_captime
-from captime.procedures.baselines.settings import distances
+from captime.procedures.baselines import Bench, Guess, Guesses, NoMoreInstances
+from captime_research.baselines.halving import usual_captime
+from captime_research.baselines.settings import distances
 
 
 def local_search(

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 from captime.errors import ScenarioError
-from captime.procedures.baselines.bench import Bench, Guess, Guesses
-from captime.procedures.baselines.bernstein import Running, radius
+from captime.procedures.baselines import Bench, Guess, Guesses
+from captime_research.baselines.bernstein import Running, radius
 
 
 def leaps_and_bounds(

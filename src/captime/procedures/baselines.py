@@ -1,4 +1,7 @@
-"""Where baselines make their runs: one run at a time or many, every second accounted for as everywhere else.
+"""Methods of other authors, to compare with: their register, and the bench on which they make their runs.
+
+They promise nothing about utility: most look for the smallest mean runtime, some promise nothing at all. What each does
+promise stands beside it, in words; a certificate of epsilon 1 ("nothing is certified") is all they can give here.
 
 Why not ask and tell? The other procedures order "the first n positions at one captime level" and are told sums of
 utilities. Baselines want other things: a queue in which every instance has a captime of its own, runtimes instead of
@@ -27,6 +30,25 @@ class Guess:
 
 
 Guesses = Iterator[Guess]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A procedure of others.
+
+    Attributes:
+        search: `search(bench, option=value, ...)` makes runs and yields whom it would recommend.
+        guarantee: What its authors prove about its answer, in words; never anything about utility.
+        reference: Where it is described.
+    """
+
+    search: Callable[..., Guesses]
+    guarantee: str
+    reference: str
+
+
+BASELINES: dict[str, Baseline] = {}
+"""Methods of other authors by name. They come from packages, such as captime-research, by their entry points."""
 
 
 class NoMoreInstances(Exception):  # noqa: N818 (an end, not an error: the driver stops here)

@@ -11,15 +11,15 @@ import numpy as np
 
 from captime.drive import drive
 from captime.errors import ScenarioError
-from captime.experiments.paper import RACE
-from captime.experiments.rows import Row
-from captime.experiments.setting import Setting, first_time
 from captime.procedures.coup import Coup, Phase
 from captime.procedures.problem import Problem
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
 from captime.sources.sampling import stream_of
 from captime.utilities import parse_utility
+from captime_research.experiments.paper import RACE
+from captime_research.experiments.rows import Row
+from captime_research.experiments.setting import Setting, first_time
 
 COUP, OUP_AFRESH = "COUP", "OUP afresh"
 POOL = "race on a growing pool"

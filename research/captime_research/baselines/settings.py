@@ -9,28 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from captime.arrays import IntArray
-
-
-def settings_of(name: str) -> dict[str, str]:
-    """The settings in a name.
-
-    >>> settings_of("-luby -rfirst=30 --mode fast")
-    {'luby': 'yes', 'rfirst': '30', 'mode': 'fast'}
-    """
-    found: dict[str, str] = {}
-    waiting = ""
-    for word in name.split():
-        if word.startswith("-") or "=" in word:
-            key, _, value = word.lstrip("-").partition("=")
-            negated = key.startswith("no-") and not value
-            key = key.removeprefix("no-") if negated else key
-            found[key] = "no" if negated else value or "yes"
-            waiting = "" if value or negated else key
-        elif waiting:
-            found[waiting], waiting = word, ""
-        else:
-            return {"name": name}
-    return found or {"name": name}
+from captime.simulation.rows import settings_of
 
 
 def distances(names: Sequence[str]) -> IntArray:

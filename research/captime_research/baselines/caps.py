@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from captime.errors import ScenarioError
-from captime.procedures.baselines.bench import Bench, Guess, Guesses
-from captime.procedures.baselines.bernstein import Running, radius
+from captime.procedures.baselines import Bench, Guess, Guesses
+from captime_research.baselines.bernstein import Running, radius
 
 # A guess is written down so often, in steps.
 _STEPS_A_GUESS = 16

@@ -1,4 +1,4 @@
-"""`captime experiment`: the figures of the papers on a table, as PDF, PNG and CSV."""
+"""`captime-experiment` (or `python -m captime_research`): the figures of the papers on a table, as PDF, PNG and CSV."""
 
 import json
 import math
@@ -12,16 +12,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from captime.cli import main as run
 from captime.errors import ScenarioError
-from captime.experiments import EXPERIMENTS
-from captime.experiments.gap import CERTIFIED, IN_FORCE, marks_of, panels_of
-from captime.experiments.rows import Row, bands, read_rows, write_rows
-from captime.experiments.running import compute
-from captime.experiments.setting import Setting
-from captime.experiments.shipped import shipped_tables, table_at
-from captime.report.figures.bands import View, draw_bands
 from captime.report.figures.canvas import check_picture_path
+from captime.sources.shipped import shipped_tables, table_at
 from captime.utilities.durations import parse_duration
+from captime_research.bands import View, draw_bands
+from captime_research.experiments import EXPERIMENTS
+from captime_research.experiments.gap import CERTIFIED, IN_FORCE, marks_of, panels_of
+from captime_research.experiments.rows import Row, bands, read_rows, write_rows
+from captime_research.experiments.running import compute
+from captime_research.experiments.setting import Setting
 
 _TO_CERTIFY = "CPU time to certify, {unit}"
 VIEWS = {
@@ -158,3 +159,16 @@ def _progress(title: str, total: int, *, quiet: bool) -> Iterator[tuple[Progress
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("seeds"))
     with Progress(*columns, TimeElapsedColumn(), console=console, disable=quiet or not console.is_terminal) as bar:
         yield bar, bar.add_task(title, total=total)
+
+
+app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
+app.command()(experiment_command)
+
+
+def main() -> None:
+    """Run the command and end the process as captime does."""
+    run(app)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ import numpy as np
 
 from captime.arrays import IntArray
 from captime.errors import ScenarioError
-from captime.procedures.baselines.bench import Bench, Guess, Guesses
+from captime.procedures.baselines import Bench, Guess, Guesses
 
 
 def ac_band(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.experiments.paper import (
+from captime_research.experiments.paper import (
     EPSILONS,
     LOG_LAPLACE,
     NAIVE_CAPTIMES,
@@ -19,8 +19,8 @@ from captime.experiments.paper import (
     naive_rows,
     utilities,
 )
-from captime.experiments.rows import Row
-from captime.experiments.setting import Setting
+from captime_research.experiments.rows import Row
+from captime_research.experiments.setting import Setting
 
 # The follow-up's goal, the paper's six, and some larger ones on the way there.
 SMALLEST = 0.09

@@ -13,12 +13,12 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
-from captime.experiments.contenders import PANELS, UTILITY, Contender, contenders
-from captime.experiments.growing import renumbered
-from captime.experiments.paper import RACE
-from captime.experiments.rows import Band, Row
-from captime.experiments.setting import Setting
 from captime.utilities import parse_utility
+from captime_research.experiments.contenders import PANELS, UTILITY, Contender, contenders
+from captime_research.experiments.growing import renumbered
+from captime_research.experiments.paper import RACE
+from captime_research.experiments.rows import Band, Row
+from captime_research.experiments.setting import Setting
 
 CERTIFIED = "certified epsilon"
 # From when on a guarantee holds that is given at the end only; no panel, but marks on the curves.

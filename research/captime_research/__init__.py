@@ -1,0 +1,1 @@
+"""Research beside captime: methods of other authors, and the figures of the papers from recorded runtimes."""
