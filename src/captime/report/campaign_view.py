@@ -174,7 +174,8 @@ class View:
             goal = f"   (goal {self._gamma_goal:g})" if self._gamma_goal else ""
             rows.insert(1, ("gamma", f"{gamma_words(held, 3)}{goal}"))
         if held.other is not None:
-            rows.insert(1, ("other claim", f"{_ABOUT[held.other.population]}: within {rounded_up(held.other.epsilon)}"))
+            near = f"within {rounded_up(held.other.epsilon)}" if held.other.epsilon < 1.0 else "nothing yet"
+            rows.insert(1, ("other claim", f"{_ABOUT[held.other.population]}: {near}"))
         if self._outlook is not None and self._goal > 0.0 and self._clock + executor.now < _FIRST_MINUTES:
             rows += self._outlook.rows(held, self._goal, tally)
         self._rows = [*self._more(), *rows]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.campaign.identity import population_on_record
+from captime.certificate import Certificate, Population
 from captime.ledger import Certified, LedgerReader, Noted
 from captime.report.known_runs import KnownRuns, known_runs
 from captime.report.scoring import Lottery, Scores, lottery_of, scores_of, utility_of
@@ -104,8 +105,15 @@ class Story:
         return self.scenario.get("space") is not None or any(note.kind == "configurations" for note in self.notes)
 
     @property
+    def on_set(self) -> bool:
+        """Whether the claim is about exactly these instances; intervals of all configurations are about more."""
+        return population_on_record(self.scenario) is Population.THESE
+
+    @property
     def whenever(self) -> str:
         """At which moments intervals of all configurations hold: each pays for as many as there are when it is made."""
+        if self.on_set:
+            return "if these instances are a fair sample of what is to come"
         if self.grows:
             return "for as many as there are now (with each that joins, the same runs show less)"
         return "at all times"

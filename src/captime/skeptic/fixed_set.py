@@ -222,7 +222,8 @@ class SetCheck(Check):
         """Return whether the rows show, at some length of the prefix, a lead of less than `margin`."""
         if not 0.0 <= margin < 1.0 + _SLACK:
             return margin >= 1.0
-        length = min(self._length[leader], self._length[config])
+        # A position that only one of the two was run on counts too: the other's utility there is between 0 and 1.
+        length = max(self._length[leader], self._length[config])
         begin = max(terms.begin(leader), terms.begin(config))
         if length <= begin:
             return False

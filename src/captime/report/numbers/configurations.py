@@ -96,11 +96,13 @@ class ConfigurationTable:
         rows: The configurations.
         delta: The intervals of all rows hold at once with probability at least 1 - delta.
         clock: On which clock times were measured: `cpu` or `wall`.
+        on_set: Whether the claim is about exactly these instances; the intervals are about more like them.
     """
 
     rows: tuple[ConfigurationRow, ...]
     delta: float
     clock: str
+    on_set: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -124,7 +126,7 @@ def configuration_table(story: Story) -> ConfigurationTable | None:
         return None
     leading = story.runs.of(story.leader)
     rows = tuple(_row(story, config, leading) for config in story.ranking().tolist())
-    return ConfigurationTable(rows, story.delta, story.clock)
+    return ConfigurationTable(rows, story.delta, story.clock, story.on_set)
 
 
 def table_of_ledger(path: str | PathLike[str], utility: Utility | None = None) -> ConfigurationTable:

@@ -1,0 +1,119 @@
+"""Campaigns about exactly these instances, from `captime.configure` to `captime verify`, resumed, grown and broken."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import captime
+from captime.certificate import Population
+from captime.cli import app
+from captime.errors import ScenarioDiffers
+from captime.ledger import LedgerReader
+from captime.report.story import read_story
+from captime.skeptic import audit
+
+SETTINGS = {"quick": {"works": True}, "lame": {"works": False}, "odd": {"works": True}}
+
+
+def _solve(settings: Any, instance: int, seed: int) -> bool:
+    """Answer at once, or not at all; the seed is taken and changes nothing."""
+    if not settings["works"] and instance % 3 and seed:
+        raise RuntimeError("no answer")
+    return True
+
+
+def _configure(path: Path, instances: Any, **more: Any) -> captime.CampaignResult:
+    wishes = {"utility": "uniform(60)", "jobs": 2, "seed": 5, "progress": False, "population": "these", **more}
+    return captime.configure(_solve, instances, SETTINGS, ledger=path, **wishes)
+
+
+def _typed(*words: object) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger about exactly these 40 instances, stopped at 0.2."""
+    path = tmp_path_factory.mktemp("set") / "a.ledger"
+    result = _configure(path, range(40), epsilon=0.2)
+    assert result.outcome.stopped == "epsilon"
+    assert result.config_name != "lame"
+    return path
+
+
+def test_the_claim_is_about_these_instances_and_carries_the_other_one(begun: Path) -> None:
+    """Both are in the ledger, and the report, status, best and verify say both."""
+    with LedgerReader(begun) as reader:
+        newest = reader.last_certificate()
+    assert newest is not None
+    held = newest.certificate
+    assert held.population is Population.THESE
+    assert held.instances == 40
+    assert held.epsilon <= 0.2
+    assert held.other is not None
+    assert held.other.population is Population.DRAWN
+    assert held.other.epsilon >= held.epsilon
+    for words in (_typed("status", begun), _typed("best", begun), _typed("verify", begun)):
+        assert "on exactly these 40 instances with these seeds (" in words
+        assert "If they are a fair sample of what is to come: " in words
+    told = json.loads(_typed("status", begun, "--json"))["certificate"]
+    assert (told["population"], told["other"]["population"]) == ("these", "drawn")
+    page = begun.with_suffix(".html")
+    _typed("report", begun, "-o", page)
+    assert "on exactly these 40 instances with these seeds" in page.read_text(encoding="utf-8")
+
+
+def test_intervals_of_all_configurations_are_said_to_be_about_more_like_them(begun: Path) -> None:
+    """The report bounds means of a distribution; it must not claim them for the set."""
+    assert read_story(begun).on_set
+    assert "all intervals hold at once about more instances like these with probability" in _typed("status", begun)
+
+
+def test_a_campaign_resumes_to_the_exact_end_and_is_confirmed(begun: Path, tmp_path: Path) -> None:
+    """Epsilon 0: everything that matters was run, and the next calls change nothing."""
+    path = tmp_path / "b.ledger"
+    path.write_bytes(begun.read_bytes())
+    result = _configure(path, range(40), epsilon=0.0)
+    assert result.certificate.epsilon == 0.0
+    assert audit(path).verdict == "confirmed"
+    again = _configure(path, range(40), epsilon=0.0)
+    assert again.certificate.epsilon == 0.0
+    assert int(again.outcome.runs.sum()) == int(result.outcome.runs.sum())
+    with pytest.raises(ScenarioDiffers, match=r'instances.population: was "these", is "drawn"'):
+        _configure(path, range(40), population="drawn")
+    assert _configure(path, range(40), population=None, epsilon=0.5).question.population is Population.THESE
+
+
+def test_more_instances_make_a_claim_about_the_larger_set(begun: Path, tmp_path: Path) -> None:
+    """Those that were there keep their places; the claim is about all of them."""
+    path = tmp_path / "c.ledger"
+    path.write_bytes(begun.read_bytes())
+    result = _configure(path, range(60), epsilon=0.2)
+    assert result.certificate.instances == 60
+    assert audit(path).verdict == "confirmed"
+
+
+def test_several_seeds_of_each_instance_are_members_of_the_set(tmp_path: Path) -> None:
+    """Ten instances with three seeds each: thirty members, and the sentence says so."""
+    path = tmp_path / "d.ledger"
+    section = {"values": list(range(10)), "seeds": 3}
+    result = _configure(path, section, population=None, epsilon=0.0)
+    assert result.certificate.instances == 30
+    assert audit(path).verdict == "confirmed"
+    assert "on exactly these 10 instances with 3 seeds each (all 30 were run with it)" in _typed("best", path)
+    with pytest.raises(ScenarioDiffers, match=r"instances\.seeds"):
+        _configure(path, {**section, "seeds": 4}, population=None)
+
+
+def test_a_fixed_order_is_about_these_instances_too(tmp_path: Path) -> None:
+    """Decisions depend on outcomes alone; the claim is the same kind."""
+    path = tmp_path / "e.ledger"
+    result = _configure(path, range(20), epsilon=0.3, order="fixed", window=4)
+    assert result.certificate.population is Population.THESE
+    assert result.certificate.epsilon <= 0.3
+    assert audit(path).verdict == "confirmed"
