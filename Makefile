@@ -52,6 +52,7 @@ bench: $(VENV)/stamp  ## speed against a plain per-run loop, ratios measured in 
 
 bench-cost: $(VENV)/stamp bench-pool  ## what a certificate costs, by procedure, on lists and spaces (some hours; needs ASlib folders for the real solvers)
 	cd benchmarks && ../$(BIN)/python cost.py --out ../bench-out/cost.csv
+	$(BIN)/python benchmarks/fixed_sets.py --out bench-out/fixed_sets.csv
 
 bench-pool: $(VENV)/stamp  ## what (epsilon, gamma) costs on spaces, against COUP as published
 	$(BIN)/python benchmarks/pool_cost.py
