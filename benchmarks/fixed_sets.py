@@ -46,14 +46,14 @@ class Cell(NamedTuple):
     seconds: float
 
 
-def tables(aslib: Path, configured: Path, only: str) -> Iterator[RuntimeTable]:
-    """Yield the recorded tables whose names contain `only`."""
+def tables(aslib: Path, configured: Path, only: str) -> Iterator[tuple[str, RuntimeTable]]:
+    """Yield the recorded tables whose names contain `only`, with their names."""
     for path in sorted(aslib.glob("*")):
         if only in path.name:
-            yield read_table(path)
+            yield path.name, read_table(path)
     for path in sorted(configured.glob("*/runs.csv")):
         if only in path.parent.name:
-            yield read_table(path, timeout=CONFIGURED_LIMIT)
+            yield path.parent.name, read_table(path, timeout=CONFIGURED_LIMIT)
 
 
 def subset(table: RuntimeTable, size: int | None, seed: int) -> RuntimeTable:
@@ -97,11 +97,11 @@ def main() -> int:
     arguments.add_argument("--out", type=Path)
     wishes = arguments.parse_args()
     cells: list[Cell] = []
-    for table in tables(wishes.aslib, wishes.configured, wishes.only):
+    for name, table in tables(wishes.aslib, wishes.configured, wishes.only):
         for size in wishes.sizes.split(","):
             for utility in UTILITIES:
                 for goal in EPSILONS:
-                    cells.append(measured(table, size, utility, goal, wishes.subsets))
+                    cells.append(measured(table, size, utility, goal, wishes.subsets)._replace(table=name))
                     print(_row(cells[-1]), flush=True)
     if not cells:
         print(f"no tables in {wishes.aslib} and {wishes.configured}: nothing is measured", file=sys.stderr)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from captime.campaign.goals import goal_of
+from captime.certificate import Population
 from captime.procedures.baselines import BASELINES
 from captime.report.account import Account
 from captime.report.stopped import why_stopped
@@ -96,6 +97,11 @@ def assumptions(result: Simulation) -> list[str]:
     said = []
     if result.certificate.delta == 0:
         said.append(f"The {table.n_groups:,} instances of the table are all that matters.")
+    elif result.certificate.population is Population.THESE:
+        said.append(
+            f"The {table.n_groups:,} instances were met in a random order (seed {result.seed}), each once; nothing is "
+            "assumed about where they come from. The claim about more like them assumes that they are a fair sample."
+        )
     elif result.population == "finite":
         said.append(
             f'"Best" means best on average over exactly these {table.n_instances:,} recorded runs per configuration; '
@@ -106,7 +112,7 @@ def assumptions(result: Simulation) -> list[str]:
         said.append(
             f"The {table.n_groups:,} instances are independent draws from what you care about, met {order}, each once."
         )
-    if result.repeats:
+    if result.repeats or result.certificate.population is Population.THESE:
         said.append(
             "A configuration takes the same time on the same instance whenever it is run again with the same seed."
         )
