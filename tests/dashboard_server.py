@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from captime.dashboard.access import AccessRules
 from captime.dashboard.app import Live
-from captime.dashboard.rules import Rules
 from captime.dashboard.server import Address, listening, rules_for, server_for
 
 # Ends a test that hangs; long enough for a busy machine.
@@ -25,7 +25,7 @@ class Served:
         rules: Its rules, secrets included.
     """
 
-    def __init__(self, port: int, rules: Rules) -> None:
+    def __init__(self, port: int, rules: AccessRules) -> None:
         self.port = port
         self.rules = rules
 

@@ -46,7 +46,7 @@ class Journal(Protocol):
         ...
 
 
-class Unwritten:
+class NoJournal:
     """A journal for those who need none."""
 
     def asked(self, slots: int, targets: Targets) -> None:
@@ -129,7 +129,7 @@ def drive_parallel(
         interrupted: Asked before every lap; True stops with the certificate held so far.
         journal: Is told of everything; nobody if it is left out.
     """
-    campaign = _Campaign(procedure, executor, evidence, look_every, journal or Unwritten())
+    campaign = _LiveLoop(procedure, executor, evidence, look_every, journal or NoJournal())
     trouble: LedgerError | MachineUnfit | None = None
     try:
         stopped = _laps(campaign, budget, deadline, observer, interrupted)
@@ -141,7 +141,7 @@ def drive_parallel(
 
 
 def _laps(
-    campaign: "_Campaign", budget: float, deadline: float, observer: Observer | None, interrupted: Callable[[], bool]
+    campaign: "_LiveLoop", budget: float, deadline: float, observer: Observer | None, interrupted: Callable[[], bool]
 ) -> str:
     """Go round until there is a reason to stop; return it."""
     procedure, executor, evidence = campaign.procedure, campaign.executor, campaign.evidence
@@ -205,7 +205,7 @@ def _same(one: Targets, other: Targets) -> bool:
     return all(np.array_equal(here, there) for here, there in pairs)
 
 
-class _Campaign:
+class _LiveLoop:
     """Who takes part, and what was written down."""
 
     def __init__(

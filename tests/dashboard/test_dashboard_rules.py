@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from captime.cli import app
 from captime.dashboard import server
-from captime.dashboard.doorman import HEAD, HEADERS, LINE
-from captime.dashboard.rules import RESPONSE_HEADERS
+from captime.dashboard.access import RESPONSE_HEADERS
+from captime.dashboard.connection_limits import HEAD, HEADERS, LINE
 from captime.dashboard.server import Address, listening
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, Ledger

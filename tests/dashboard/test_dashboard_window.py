@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from captime.dashboard.app import Live, assets
-from captime.dashboard.board import live_part
+from captime.dashboard.follower import QUERY_SECONDS, LedgerFollower
+from captime.dashboard.slot_tiles import live_part
 from captime.dashboard.state import state_of
-from captime.dashboard.window import QUERY_SECONDS, Window
 from captime.errors import StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.slot_board import SlotBoard, SlotId
@@ -22,7 +22,7 @@ from dashboard_server import Served, served
 from report_ledgers import SCENARIO, hand_written, raced_ledger, shared_memory
 
 
-def wait_for_all(window: Window) -> None:
+def wait_for_all(window: LedgerFollower) -> None:
     """Look until there is nothing new."""
     while window.refresh() or window.read < window.last:
         pass
@@ -30,7 +30,7 @@ def wait_for_all(window: Window) -> None:
 
 def test_the_window_tells_what_the_report_tells() -> None:
     """The same scores, the same staircase, the same recommendation."""
-    window, story = Window(raced_ledger()), read_story(raced_ledger())
+    window, story = LedgerFollower(raced_ledger()), read_story(raced_ledger())
     wait_for_all(window)
     assert story.scores is not None
     assert window.scores is not None
@@ -49,7 +49,7 @@ def test_the_window_tells_what_the_report_tells() -> None:
 def test_the_window_sees_what_is_written_after_it_was_opened(tmp_path: Path) -> None:
     """A run that starts is under way; a run that ends is the newest outcome."""
     with hand_written(tmp_path / "hand.ledger") as ledger:
-        window = Window(tmp_path / "hand.ledger")
+        window = LedgerFollower(tmp_path / "hand.ledger")
         wait_for_all(window)
         assert len(window.in_flight) == 1
         assert not window.refresh()

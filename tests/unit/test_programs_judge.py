@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 
 from captime.executors.retry import LossLimit
-from captime.programs.judge import Rules, TellsTime, Told, judge
+from captime.programs.judge import AnswerRules, SelfReport, TellsTime, judge
 from captime.runs import STATUS_OF, Halt, RunRequest, Status, Verdict
 from captime.supervision.messages import Report, lost_by_change
 
 CAPTIME = 2.5
 REQUEST = RunRequest(0, 3, CAPTIME)
-SAT_RULES = Rules(exit_codes=(10, 20), pattern=True)
+SAT_RULES = AnswerRules(exit_codes=(10, 20), pattern=True)
 
 
 def report(ended: Any = "exit", *, seconds: float = 1.0, **more: Any) -> Report:
@@ -74,8 +74,8 @@ NEAREST = [
 @pytest.mark.parametrize(("seconds", "expected"), NEAREST)
 def test_the_boundary_is_exact_on_the_recorded_value(seconds: float, expected: Verdict) -> None:
     """At the captime is too late, one rounding step before it is in time (T18)."""
-    told = Told("solved", seconds, b"SAT")
-    outcome = judge(REQUEST, answered(seconds=0.5), Rules(exit_codes=None, time="reported"), told=told)
+    told = SelfReport("solved", seconds, b"SAT")
+    outcome = judge(REQUEST, answered(seconds=0.5), AnswerRules(exit_codes=None, time="reported"), told=told)
     assert outcome.verdict is expected
     assert outcome.runtime == (CAPTIME if expected is Verdict.CAPPED else seconds)
 
@@ -123,7 +123,7 @@ def test_a_run_that_was_stopped_never_counts_as_an_answer(ended: str, verdict: V
 )
 def test_unrepeatable_programs_get_no_second_chance(ended: str, repeatable: bool, status: Status) -> None:
     """What had begun is never tried again if a second try would be another draw."""
-    assert judge(REQUEST, report(ended), Rules(), repeatable=repeatable).status is status
+    assert judge(REQUEST, report(ended), AnswerRules(), repeatable=repeatable).status is status
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_unrepeatable_programs_get_no_second_chance(ended: str, repeatable: bool
 )
 def test_the_verifier_has_to_agree(verified: bool | None, verdict: Verdict) -> None:
     """Silence is not consent."""
-    rules = Rules(exit_codes=(10,), pattern=True, verifier=True)
+    rules = AnswerRules(exit_codes=(10,), pattern=True, verifier=True)
     assert judge(REQUEST, answered(verified=verified), rules).verdict is verdict
 
 
@@ -148,28 +148,28 @@ def test_the_verifier_has_to_agree(verified: bool | None, verdict: Verdict) -> N
 )
 def test_a_wrappers_own_account_counts(word: Any, verdict: Verdict, status: Status) -> None:
     """Only "solved" is an answer; a wrapper that gave up early leaves open what would have come."""
-    outcome = judge(REQUEST, report(exit_code=0), Rules(), told=Told(word, 1.0))
+    outcome = judge(REQUEST, report(exit_code=0), AnswerRules(), told=SelfReport(word, 1.0))
     assert (outcome.verdict, outcome.status) == (verdict, status)
 
 
 def test_a_wrapper_that_aborts_stops_the_campaign() -> None:
     """ABORT, a changed file and a program that does not start are reasons to stop; a crash is none."""
-    aborted = judge(REQUEST, report(exit_code=0), Rules(), told=Told("abort", None, None, "no licence"))
+    aborted = judge(REQUEST, report(exit_code=0), AnswerRules(), told=SelfReport("abort", None, None, "no licence"))
     assert (aborted.halt, aborted.detail) == (Halt.ABORTED, "abort: no licence")
-    changed = judge(REQUEST, lost_by_change(0, "a.cnf"), Rules())
+    changed = judge(REQUEST, lost_by_change(0, "a.cnf"), AnswerRules())
     assert (changed.halt, changed.changed_file) == (Halt.FILE_CHANGED, "a.cnf")
-    absent = judge(REQUEST, report("not-started", problem="no such file"), Rules())
+    absent = judge(REQUEST, report("not-started", problem="no such file"), AnswerRules())
     assert absent.halt is Halt.NOT_STARTED
     assert "no such file" in absent.detail
-    slow = judge(REQUEST, report("lost", halt=Halt.PATTERN_TOO_SLOW), Rules())
+    slow = judge(REQUEST, report("lost", halt=Halt.PATTERN_TOO_SLOW), AnswerRules())
     assert slow.halt is Halt.PATTERN_TOO_SLOW
 
 
 def test_no_sentence_stops_a_campaign() -> None:
     """A crash whose last words look like a reason to stop is a crash; only the field decides."""
-    assert judge(REQUEST, report(exit_code=1), Rules()).halt is None
-    told = Told("crashed", None, None, "abort: changed: not started: pattern: ")
-    outcome = judge(REQUEST, report(exit_code=0), Rules(), told=told)
+    assert judge(REQUEST, report(exit_code=1), AnswerRules()).halt is None
+    told = SelfReport("crashed", None, None, "abort: changed: not started: pattern: ")
+    outcome = judge(REQUEST, report(exit_code=0), AnswerRules(), told=told)
     assert outcome.detail.startswith("abort: ")
     assert outcome.halt is None
 
@@ -179,12 +179,12 @@ def test_no_sentence_stops_a_campaign() -> None:
 )
 def test_a_reported_time_that_is_off_is_flagged(reported: float | None, flagged: bool) -> None:
     """More than 5 % between the two clocks, and not just a few milliseconds."""
-    outcome = judge(REQUEST, report(exit_code=0, seconds=1.0), Rules(), told=Told("solved", reported))
+    outcome = judge(REQUEST, report(exit_code=0, seconds=1.0), AnswerRules(), told=SelfReport("solved", reported))
     assert outcome.measured is not None
     assert ("reported-disagrees" in outcome.measured.flags) == flagged
     assert outcome.measured.reported == reported
     assert outcome.runtime == 1.0
-    tiny = judge(REQUEST, report(exit_code=0, seconds=0.010), Rules(), told=Told("solved", 0.002))
+    tiny = judge(REQUEST, report(exit_code=0, seconds=0.010), AnswerRules(), told=SelfReport("solved", 0.002))
     assert tiny.measured is not None
     assert tiny.measured.flags == ()
 
@@ -192,7 +192,7 @@ def test_a_reported_time_that_is_off_is_flagged(reported: float | None, flagged:
 def test_the_cost_is_on_the_clock_that_counts() -> None:
     """CPU seconds of the tree, or wall-clock seconds if these are what is capped."""
     assert judge(REQUEST, answered(), SAT_RULES).cost == 1.0
-    assert judge(REQUEST, answered(), Rules(exit_codes=(10,), clock="wall")).cost == 2.0
+    assert judge(REQUEST, answered(), AnswerRules(exit_codes=(10,), clock="wall")).cost == 2.0
 
 
 def test_last_words_are_kept_only_where_something_went_wrong() -> None:
@@ -208,8 +208,8 @@ def test_last_words_are_kept_only_where_something_went_wrong() -> None:
 
 def test_a_short_reported_time_does_not_excuse_a_run_that_was_over_its_captime() -> None:
     """The clock that caps is ours, whichever time counts; and what it says about the program's own time is nothing."""
-    told = Told("solved", 0.5, b"SAT")
-    outcome = judge(REQUEST, report(exit_code=0, seconds=3.0), Rules(time="reported"), told=told)
+    told = SelfReport("solved", 0.5, b"SAT")
+    outcome = judge(REQUEST, report(exit_code=0, seconds=3.0), AnswerRules(time="reported"), told=told)
     assert (outcome.verdict, outcome.status, outcome.runtime) == (Verdict.CAPPED, Status.ABANDONED, 0.0)
 
 
@@ -225,13 +225,13 @@ def test_our_clock_says_nothing_about_a_program_whose_own_time_counts(
     ended: str, verdict: Verdict, status: Status
 ) -> None:
     """Stopped after so many seconds of ours, it may have been about to report fewer: its score stays from 0 to 1."""
-    outcome = judge(REQUEST, report(ended), Rules(time="reported"))
+    outcome = judge(REQUEST, report(ended), AnswerRules(time="reported"))
     assert (outcome.verdict, outcome.status, outcome.runtime) == (verdict, status, 0.0)
 
 
 def test_a_reported_time_after_the_captime_is_too_late_by_its_own_clock() -> None:
     """That run is known to be unfinished at its captime, by the clock that counts."""
-    outcome = judge(REQUEST, report(exit_code=0), Rules(time="reported"), told=Told("solved", 5.0, b"SAT"))
+    outcome = judge(REQUEST, report(exit_code=0), AnswerRules(time="reported"), told=SelfReport("solved", 5.0, b"SAT"))
     assert (outcome.verdict, outcome.status, outcome.runtime) == (Verdict.CAPPED, Status.CAPPED, CAPTIME)
 
 
@@ -240,13 +240,13 @@ def test_a_wrapper_that_gives_up_leaves_open_what_comes_after_the_time_that_coun
     time: TellsTime, seconds: float
 ) -> None:
     """By our clock so many seconds, by its own as many as it says."""
-    outcome = judge(REQUEST, report(exit_code=0), Rules(time=time), told=Told("timeout", 0.7))
+    outcome = judge(REQUEST, report(exit_code=0), AnswerRules(time=time), told=SelfReport("timeout", 0.7))
     assert (outcome.status, outcome.runtime) == (Status.ABANDONED, seconds)
 
 
 def test_a_reason_to_stop_survives_a_run_that_is_given_up() -> None:
     """A program that cannot repeat itself loses a run for good; that its file changed is still a reason to stop."""
-    changed = judge(REQUEST, lost_by_change(0, "a.cnf"), Rules())
+    changed = judge(REQUEST, lost_by_change(0, "a.cnf"), AnswerRules())
     nowhere: Any = None
     given_up = LossLimit(nowhere, repeatable=False)._judged(changed)
     assert (given_up.status, given_up.verdict) == (Status.ABANDONED, Verdict.BLOCKED)
@@ -255,5 +255,5 @@ def test_a_reason_to_stop_survives_a_run_that_is_given_up() -> None:
 
 def test_a_run_that_is_cancelled_after_its_captime_says_nothing_about_its_own_time() -> None:
     """By our clock it was over; by its own nothing is known."""
-    outcome = judge(REQUEST, report("cancelled", seconds=3.0), Rules(time="reported"))
+    outcome = judge(REQUEST, report("cancelled", seconds=3.0), AnswerRules(time="reported"))
     assert (outcome.status, outcome.runtime) == (Status.ABANDONED, 0.0)

@@ -1,9 +1,9 @@
 import pytest
 
 from captime.errors import ScenarioError
-from captime.programs.candidates import check_settings
+from captime.programs.arguments import ArgumentStyle, without_exponent
 from captime.programs.configurations import Configuration, Setting
-from captime.programs.settings import Style, without_exponent
+from captime.programs.settings_check import check_settings
 from captime.programs.template import Template, rounded_up, safe_path, text_of
 
 NASTY: list[str] = [
@@ -105,8 +105,8 @@ def test_settings_and_command_have_to_fit() -> None:
 def test_settings_can_be_written_in_the_styles_of_others() -> None:
     """A dash and two words, one word, or a switch of its own."""
     settings: dict[str, Setting] = {"decay": 1e-7, "mode": "a b", "flags": ["-q"]}
-    assert Style()(settings) == ["-decay", "1e-07", "-mode", "a b", "-q"]
-    assert Style(("--{name}={value}",))(settings) == ["--decay=1e-07", "--mode=a b", "-q"]
-    assert Style(switches={"decay": "--d=", "mode": "-m "})(settings) == ["--d=1e-07", "-m", "a b", "-q"]
-    assert Style(("{name}:{value}",))({"x": "{name}"}) == ["x:{name}"]
-    assert Style(text=without_exponent)({"decay": 1e-7}) == ["-decay", "0.0000001"]
+    assert ArgumentStyle()(settings) == ["-decay", "1e-07", "-mode", "a b", "-q"]
+    assert ArgumentStyle(("--{name}={value}",))(settings) == ["--decay=1e-07", "--mode=a b", "-q"]
+    assert ArgumentStyle(switches={"decay": "--d=", "mode": "-m "})(settings) == ["--d=1e-07", "-m", "a b", "-q"]
+    assert ArgumentStyle(("{name}:{value}",))({"x": "{name}"}) == ["x:{name}"]
+    assert ArgumentStyle(text=without_exponent)({"decay": 1e-7}) == ["-decay", "0.0000001"]

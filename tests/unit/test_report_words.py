@@ -12,8 +12,8 @@ from captime.campaign.goals import Goal
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.cli.recorded import account_of_ledger
+from captime.dashboard.follower import LedgerFollower
 from captime.dashboard.state import state_of
-from captime.dashboard.window import Window
 from captime.ledger import LedgerReader, Noted
 from captime.report.account import Account, draws_among
 from captime.report.campaigned import account_of_campaign
@@ -89,7 +89,7 @@ def test_the_sentence_is_the_same_wherever_it_is_printed(folder: Path) -> None:
     assert "random draws)" in shown
     assert shown == statement(of_ledger) == statement(of_story)
     assert told.left_of == of_ledger.left_of == of_story.left_of == n_configs
-    window = Window(path)
+    window = LedgerFollower(path)
     while window.refresh():
         pass
     state = state_of(window, 800.0)

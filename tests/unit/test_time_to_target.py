@@ -16,8 +16,8 @@ import pytest
 
 from captime.errors import ScenarioError
 from captime.executors.local import LocalExecutor
-from captime.programs.judge import Rules, judge
-from captime.programs.until import Goal
+from captime.programs.judge import AnswerRules, judge
+from captime.programs.target_value import TargetValue
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 from captime.scenario import load_scenario, scenario_of
 from captime.skeptic.outcomes import Context, OutcomeRules
@@ -88,7 +88,7 @@ def test_the_first_line_that_reaches_the_target_counts(level: Bench) -> None:
     script = "printf 'o 100\\no 90\\no 5\\no 95\\n'; exit 3"
     report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=StopValue(at_most=50)))
     assert (report.ended, report.matches[UNTIL]) == ("target", b"5")
-    assert judge(RunRequest(0, 0, 30.0), report, Rules(until=True)).verdict is Verdict.ANSWERED
+    assert judge(RunRequest(0, 0, 30.0), report, AnswerRules(until=True)).verdict is Verdict.ANSWERED
 
 
 def test_a_run_that_ends_before_the_target_has_not_answered(level: Bench) -> None:
@@ -96,7 +96,7 @@ def test_a_run_that_ends_before_the_target_has_not_answered(level: Bench) -> Non
     script = "printf 'o 100\\no 90'"
     report = level.one(launch("/bin/sh", "-c", script, patterns=PATTERN, until=StopValue(at_most=50)))
     assert (report.ended, report.matches[UNTIL]) == ("exit", b"90")
-    outcome = judge(RunRequest(0, 0, 30.0), report, Rules(until=True))
+    outcome = judge(RunRequest(0, 0, 30.0), report, AnswerRules(until=True))
     assert (outcome.verdict, outcome.status) == (Verdict.UNKNOWN, Status.FAILED)
     assert "it came to '90'" in outcome.detail
 
@@ -105,14 +105,14 @@ def test_a_run_that_crashes_before_the_target_is_a_crash(level: Bench) -> None:
     """As any other run."""
     report = level.one(descending(60, 5, 0.01, "crash", until=StopValue(at_most=10)))
     assert report.ended == "exit"
-    assert judge(RunRequest(0, 0, 30.0), report, Rules(until=True)).verdict is Verdict.CRASH
+    assert judge(RunRequest(0, 0, 30.0), report, AnswerRules(until=True)).verdict is Verdict.CRASH
 
 
 def test_a_run_is_capped_before_its_target(level: Bench) -> None:
     """The captime is enforced as ever, and was reached without the value."""
     report = level.one(descending(60, 1, 0.05, until=StopValue(at_most=5), captime=0.2))
     assert report.ended == "captime"
-    outcome = judge(RunRequest(0, 0, 0.2), report, Rules(until=True))
+    outcome = judge(RunRequest(0, 0, 0.2), report, AnswerRules(until=True))
     assert (outcome.verdict, outcome.runtime) == (Verdict.CAPPED, 0.2)
 
 
@@ -182,16 +182,16 @@ def test_launches_with_a_target_come_back_from_json() -> None:
 @pytest.mark.parametrize(
     ("goal", "best", "bound"),
     [
-        (Goal("x", "at_most", number=105.0), None, 105.0),
-        (Goal("x", "at_most", best_times=1.05), b"100", 105.0),
-        (Goal("x", "at_most", gap=0.05), b"100", 105.0),
-        (Goal("x", "at_most", gap=0.05), b"-100", -95.0),
-        (Goal("x", "at_least", gap=0.05), b"100", 95.0),
-        (Goal("x", "at_least", gap=0.05), b"-100", -105.0),
-        (Goal("x", "at_least", best_times=0.9), b"200", 180.0),
+        (TargetValue("x", "at_most", number=105.0), None, 105.0),
+        (TargetValue("x", "at_most", best_times=1.05), b"100", 105.0),
+        (TargetValue("x", "at_most", gap=0.05), b"100", 105.0),
+        (TargetValue("x", "at_most", gap=0.05), b"-100", -95.0),
+        (TargetValue("x", "at_least", gap=0.05), b"100", 95.0),
+        (TargetValue("x", "at_least", gap=0.05), b"-100", -105.0),
+        (TargetValue("x", "at_least", best_times=0.9), b"200", 180.0),
     ],
 )
-def test_bounds_from_the_best_value(goal: Goal, best: bytes | None, bound: float) -> None:
+def test_bounds_from_the_best_value(goal: TargetValue, best: bytes | None, bound: float) -> None:
     """A multiple of it, or a share of it away from it, whatever its sign."""
     assert goal.bound(best, "a") == pytest.approx(bound)
 

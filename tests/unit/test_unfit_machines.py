@@ -21,7 +21,7 @@ from captime.executors.protocol import Executor
 from captime.executors.retry import LossLimit, WaitingExecutor
 from captime.executors.wrapper import ExecutorWrapper
 from captime.ledger import LedgerReader
-from captime.programs.judge import Rules, judge
+from captime.programs.judge import AnswerRules, judge
 from captime.programs.protocol import Program
 from captime.runs import UNBEGUN, Measurement, RunOutcome, RunRequest, Shortage, Status, Verdict
 from captime.supervision import fitness
@@ -168,7 +168,7 @@ REQUEST = RunRequest(0, 3, 2.5)
 def judged(ended: Any, *, repeatable: bool = True, **more: Any) -> RunOutcome:
     """The outcome of a run on a machine without room."""
     known: dict[str, Any] = {"runtime_ns": 10**9, "shortage": Shortage.DISK, "short": "no room"}
-    return judge(REQUEST, Report(1, ended, **known | more), Rules(pattern=True), repeatable=repeatable)
+    return judge(REQUEST, Report(1, ended, **known | more), AnswerRules(pattern=True), repeatable=repeatable)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from captime.programs.judge import Told
+from captime.programs.judge import SelfReport
 from captime.programs.wrappers import WRAPPERS, Called
 from captime.supervision.messages import Report
 
 CALLED = Called("/data/i 1.cnf", 42, 2, 7, 1.5, ["-a", "1"])
 
 
-def read(name: str, stdout: bytes = b"", exit_code: int = 0) -> Told:
+def read(name: str, stdout: bytes = b"", exit_code: int = 0) -> SelfReport:
     """What a wrapper's output says; patterns are matched as a supervisor does, the last line wins."""
     matches: dict[str, bytes] = {}
     for key, pattern in WRAPPERS[name].patterns.items():

@@ -44,7 +44,7 @@ from captime.errors import ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.rows import Event, Noted, Started
-from captime.live import Journal, Unwritten, tell_all, walk_again
+from captime.live import Journal, NoJournal, tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunRequest, Status
 from captime.scenario.pools import SpaceLike
@@ -167,7 +167,7 @@ class AskTell:
         self._clock, self._path = 0.0, path
         self._ledger: Ledger | None = None
         self._recorder: Recorder | None = None
-        self._journal: Journal = Unwritten()
+        self._journal: Journal = NoJournal()
         # Behind this moment lies whatever was under way when a ledger was closed.
         self._began_ns = time.monotonic_ns()
         if path is None:
@@ -397,7 +397,7 @@ class _AskedBefore:
             yield event
 
 
-class _Closed(Unwritten):
+class _Closed(NoJournal):
     """Refuses what would not be recorded any more."""
 
     def asked(self, slots: int, targets: object) -> None:

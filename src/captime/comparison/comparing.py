@@ -28,9 +28,9 @@ from captime.report.campaign_view import campaign_view
 from captime.scenario import Scenario, scenario_of
 from captime.scenario.complaints import shown
 from captime.utilities import Utility
-from captime.utilities.advice import deadline_at
-from captime.utilities.advice import half_after as half_gone_after
 from captime.utilities.durations import parse_duration
+from captime.utilities.suggest import deadline_at
+from captime.utilities.suggest import half_after as half_gone_after
 
 Time = float | str
 Instances = str | PathLike[str] | Iterable[Any] | Mapping[str, Any]

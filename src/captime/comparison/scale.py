@@ -14,8 +14,8 @@ from captime.campaign.run import run_campaign
 from captime.ledger import LedgerReader
 from captime.report.known_runs import ANSWERED, FAILED, known_runs
 from captime.scenario import Scenario
-from captime.utilities.advice import half_after
 from captime.utilities.durations import duration_text
+from captime.utilities.suggest import half_after
 
 # Captimes that are tried, and on how many instances: many short runs first, few long ones only if they are needed.
 _TRIALS = ((1.0, 12), (8.0, 8), (64.0, 4))

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from captime.dashboard.board import live_part
-from captime.dashboard.rules import ENTER, METHODS, RESPONSE_HEADERS, Rules
+from captime.dashboard.access import ENTER, METHODS, RESPONSE_HEADERS, AccessRules
+from captime.dashboard.follower import LedgerFollower
+from captime.dashboard.slot_tiles import live_part
 from captime.dashboard.state import state_of
-from captime.dashboard.window import Window
 from captime.errors import CaptimeError
 from captime.report.page.html import asset
 
@@ -46,7 +46,7 @@ def assets() -> dict[bytes, tuple[bytes, str]]:
 class Guard:
     """Judges every request before it is routed, and puts our headers on every answer."""
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self._app = app
         self._rules = rules
 
@@ -81,7 +81,7 @@ class Live:
 
     def __init__(self, path: Path) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="captime-window")
-        self._window = self._thread.submit(Window, path).result()
+        self._window = self._thread.submit(LedgerFollower, path).result()
         self._looked = -_BETWEEN
         self._version = 0
         self._live = b"{}"
@@ -122,7 +122,7 @@ def _written(state: dict[str, object]) -> bytes:
     return json.dumps(state).encode("ascii")
 
 
-def make_app(live: Live, rules: Rules) -> Guard:
+def make_app(live: Live, rules: AccessRules) -> Guard:
     """The application."""
     served = assets()
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import uvicorn
 
+from captime.dashboard.access import AccessRules
 from captime.dashboard.app import PUBLIC, ROUTES, Live, make_app
-from captime.dashboard.doorman import CONNECTIONS, Doorman, GuardedProtocol
-from captime.dashboard.rules import Rules
+from captime.dashboard.connection_limits import CONNECTIONS, ConnectionLimits, GuardedProtocol
 from captime.errors import ScenarioError
 
 # The campaign comes first wherever the two meet.
@@ -77,11 +77,11 @@ def listening(address: Address) -> socket.socket:
     return sock
 
 
-def rules_for(address: Address, port: int) -> Rules:
+def rules_for(address: Address, port: int) -> AccessRules:
     """The rules of a dashboard that listens there."""
     own = f"[{address.host}]" if ":" in address.host else address.host
     names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", *(() if address.loopback else (own,))))
-    return Rules(port, ROUTES, PUBLIC, tuple(names), secure=address.certificate is not None)
+    return AccessRules(port, ROUTES, PUBLIC, tuple(names), secure=address.certificate is not None)
 
 
 def serve(path: Path, address: Address, announce: Callable[[str, str], None]) -> None:
@@ -110,9 +110,9 @@ def serve(path: Path, address: Address, announce: Callable[[str, str], None]) ->
         live.close()
 
 
-def server_for(live: Live, rules: Rules, address: Address) -> uvicorn.Server:
-    """uvicorn, behind a doorman, without logs: an address that holds a token must not be written anywhere."""
-    protocol = type("Guarded", (GuardedProtocol,), {"doorman": Doorman()})
+def server_for(live: Live, rules: AccessRules, address: Address) -> uvicorn.Server:
+    """Return the uvicorn server, with limited connections and no logs: the address holds a token."""
+    protocol = type("Guarded", (GuardedProtocol,), {"limits": ConnectionLimits()})
     config = uvicorn.Config(
         make_app(live, rules),
         http=protocol,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from captime.dashboard.window import Window
+from captime.dashboard.follower import LedgerFollower
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
 from captime.report.ledger_words import account_of_story, doubts_of, length_on_record, note_words
@@ -23,7 +23,7 @@ _QUIET = frozenset({"facts"})
 _FLAGGED = 30
 
 
-def state_of(window: Window, width: float) -> dict[str, object]:
+def state_of(window: LedgerFollower, width: float) -> dict[str, object]:
     """Everything the page shows.
 
     Args:
@@ -54,7 +54,7 @@ def state_of(window: Window, width: float) -> dict[str, object]:
     }
 
 
-def _story(window: Window, names: list[str]) -> Story:
+def _story(window: LedgerFollower, names: list[str]) -> Story:
     held = window.certified[-1] if window.certified else None
     progress: Progress = progress_of(window.certified, window.notes)
     return Story(
@@ -78,7 +78,7 @@ def _statement(story: Story) -> str:
     return "Nothing is certified yet." if account is None else visible(statement(account))
 
 
-def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
+def _tiles(window: LedgerFollower, goal: float) -> list[tuple[str, str]]:
     held = window.certified[-1] if window.certified else None
     runs = 0 if window.runs is None else int(window.runs.attempts.sum())
     cost = 0.0 if window.runs is None else float(window.runs.cost.sum())
@@ -103,7 +103,7 @@ def _tiles(window: Window, goal: float) -> list[tuple[str, str]]:
     return [*tiles, ("time left", left)] if left else tiles
 
 
-def _pace(window: Window, goal: float) -> str:
+def _pace(window: LedgerFollower, goal: float) -> str:
     if window.liveness != "running":
         return ""
     pace = Pace(goal)
@@ -122,7 +122,7 @@ def _figure(view: View, width: float) -> dict[str, object]:
     return {"name": view.name, "title": view.title, "caption": view.caption, "charts": trees}
 
 
-def _outcome(window: Window, names: list[str], outcome: RunOutcome) -> dict[str, object]:
+def _outcome(window: LedgerFollower, names: list[str], outcome: RunOutcome) -> dict[str, object]:
     request, measured = outcome.request, outcome.measured
     words = outcome.detail
     if measured is not None and outcome.status.value == "failed":
@@ -142,7 +142,7 @@ def _outcome(window: Window, names: list[str], outcome: RunOutcome) -> dict[str,
     }
 
 
-def _warnings(window: Window, story: Story) -> list[str]:
+def _warnings(window: LedgerFollower, story: Story) -> list[str]:
     """What speaks against the question, what was noted as a warning, and flags of the newest runs."""
     serious = [note for note in window.notes if note.kind in {"warning", "conflict", "unfit", "waits"}]
     found = [visible(window.missing)] if window.missing else []

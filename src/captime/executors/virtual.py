@@ -16,7 +16,7 @@ from captime.arrays import IntArray
 from captime.errors import InvariantViolated, ScenarioError
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.sources.accounting import Accounting
-from captime.sources.sampling import Stream
+from captime.sources.sampling import RowStream
 from captime.sources.table import RuntimeTable
 
 
@@ -72,7 +72,7 @@ class VirtualExecutor:
     def __init__(
         self,
         table: RuntimeTable,
-        stream: Stream,
+        stream: RowStream,
         workers: int,
         *,
         accounting: Accounting = "restart",

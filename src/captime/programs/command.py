@@ -11,15 +11,15 @@ from pathlib import Path
 
 from captime.errors import ScenarioError
 from captime.programs.answers import TOLERANCE
-from captime.programs.candidates import RESERVED, check_settings
+from captime.programs.arguments import ArgumentStyle, SettingsToArguments
 from captime.programs.conditions import Conditions
 from captime.programs.configurations import Configuration, Setting
-from captime.programs.guards import Guards
+from captime.programs.guards import InstanceGuards
 from captime.programs.identity import FoundCommand, find_command
-from captime.programs.judge import Rules, TellsTime, judge
-from captime.programs.settings import Style, Worded
+from captime.programs.judge import AnswerRules, TellsTime, judge
+from captime.programs.settings_check import RESERVED, check_settings
+from captime.programs.target_value import TargetValue
 from captime.programs.template import Template, passed_unchanged, rounded_up, safe_path, text_of
-from captime.programs.until import Goal
 from captime.programs.wrappers import Called, Wrapper
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import Element, Instance, InstanceStream
@@ -52,7 +52,7 @@ class Success:
     verifier_timeout: float = 60.0
     time: TellsTime = "measured"
     tolerance: float = TOLERANCE
-    until: Goal | None = None
+    until: TargetValue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class _Candidate:
     template: Template
     guarded: tuple[Fingerprint, ...]
     patterns: dict[str, str]
-    rules: Rules
+    rules: AnswerRules
 
 
 class CommandProgram:
@@ -94,7 +94,7 @@ class CommandProgram:
         conditions: Conditions,
         success: Success,
         wrapper: Wrapper | None = None,
-        settings: Worded | None = None,
+        settings: SettingsToArguments | None = None,
         stdin: str | None = None,
         repeatable: bool | None = None,
         longest: float = math.inf,
@@ -106,9 +106,9 @@ class CommandProgram:
         self._conditions = conditions
         self._success = success
         self._wrapper = wrapper
-        self._worded: Worded = settings or (wrapper.style if wrapper is not None else Style())
+        self._worded: SettingsToArguments = settings or (wrapper.style if wrapper is not None else ArgumentStyle())
         self._stdin = stdin
-        self._guards = Guards()
+        self._guards = InstanceGuards()
         self._found: dict[tuple[str, ...], FoundCommand] = {}
         self._verifier: Template | None = None
         self._checked_by: tuple[Fingerprint, ...] = ()
@@ -223,7 +223,9 @@ class CommandProgram:
         template = Template(found.template, where)
         # Filled in once now, so that a value which cannot be passed on is refused before anything runs.
         values = self._values(configuration, Instance("instance"), 1, 1.0)
-        self._argv(_Candidate(configuration, template, (), {}, Rules()), values, 0, Element(0, Instance("i"), 1), 1.0)
+        self._argv(
+            _Candidate(configuration, template, (), {}, AnswerRules()), values, 0, Element(0, Instance("i"), 1), 1.0
+        )
         guarded = {entry[0]: entry for entry in (*found.fingerprints, *self._checked_by)}
         return _Candidate(configuration, template, tuple(guarded.values()), patterns, self._rules(configuration))
 
@@ -233,11 +235,11 @@ class CommandProgram:
             self._found[key] = find_command(key, self._folder, self._conditions.environment, where)
         return self._found[key]
 
-    def _rules(self, configuration: Configuration) -> Rules:
+    def _rules(self, configuration: Configuration) -> AnswerRules:
         success = self._success
         usual = (0,) if self._wrapper is None else self._wrapper.exit_codes
         codes = configuration.exit_codes or success.exit_codes
-        return Rules(
+        return AnswerRules(
             exit_codes=usual if codes is None else codes,
             pattern=self._wrapper is None and (configuration.answer or success.answer) is not None,
             verifier=success.verifier is not None,

@@ -18,9 +18,9 @@ from captime.errors import ScenarioError
 from captime.programs.answers import TOLERANCE
 from captime.programs.conditions import Conditions
 from captime.programs.configurations import Configuration
-from captime.programs.guards import Guards
+from captime.programs.guards import InstanceGuards
 from captime.programs.hints import did_you_mean
-from captime.programs.judge import Rules, TellsTime, Told, judge
+from captime.programs.judge import AnswerRules, SelfReport, TellsTime, judge
 from captime.programs.returned import account_of
 from captime.programs.signatures import Arguments
 from captime.runs import RunOutcome, RunRequest
@@ -60,7 +60,7 @@ class FunctionProgram:
         self._stream = stream
         self._folder = folder
         self._conditions = conditions
-        self._guards = Guards()
+        self._guards = InstanceGuards()
         self._reference = function if isinstance(function, str) else ""
         self._function = _imported(function, folder) if isinstance(function, str) else function
         self.name = self._reference or getattr(function, "__qualname__", repr(function))
@@ -74,7 +74,7 @@ class FunctionProgram:
         here = [os.fspath(folder)] if self._reference else [os.path.abspath(each) for each in sys.path]  # noqa: PTH100 (entries of any kind)
         self._search_path = tuple(dict.fromkeys(here))
         self._configurations: list[Configuration] = []
-        self._rules = Rules(time=time, clock=conditions.clock, tolerance=tolerance)
+        self._rules = AnswerRules(time=time, clock=conditions.clock, tolerance=tolerance)
         self.seeded = self._arguments.seeded
         self.repeatable = self.seeded if repeatable is None else repeatable
         self.extend(configurations)
@@ -135,15 +135,15 @@ class FunctionProgram:
         return self._arguments.of(self._configurations[config], value, seed)
 
 
-def _told(report: Report) -> Told:
+def _told(report: Report) -> SelfReport:
     if report.returned is not None:
         return account_of(report.returned)
     last = report.stderr_tail.decode("utf-8", "replace").strip().splitlines()[-1:]
     if last and last[0].startswith(NOT_RETURNED):
-        return Told("crashed", problem=last[0])
+        return SelfReport("crashed", problem=last[0])
     if last and b"Traceback (most recent call last)" in report.stderr_tail:
-        return Told("crashed", problem=f"the function raised {last[0]}")
-    return Told("crashed", problem=f"the function ended its process with exit code {report.exit_code}")
+        return SelfReport("crashed", problem=f"the function raised {last[0]}")
+    return SelfReport("crashed", problem=f"the function ended its process with exit code {report.exit_code}")
 
 
 def _shown(value: object) -> str:

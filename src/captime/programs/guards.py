@@ -5,7 +5,7 @@ from captime.streams.protocol import Instance
 from captime.supervision.messages import Fingerprint
 
 
-class Guards:
+class InstanceGuards:
     """Remembers generated files by the first look at them; the others were looked at when the campaign began."""
 
     def __init__(self) -> None:

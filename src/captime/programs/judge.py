@@ -23,7 +23,7 @@ _KEPT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SelfReport:
     """What a wrapper or a function says about its own run.
 
     Attributes:
@@ -40,7 +40,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AnswerRules:
     """What counts as an answer.
 
     Attributes:
@@ -76,11 +76,11 @@ class _Finding:
 def judge(
     request: RunRequest,
     report: Report,
-    rules: Rules,
+    rules: AnswerRules,
     *,
     repeatable: bool = True,
     known: bytes | None = None,
-    told: Told | None = None,
+    told: SelfReport | None = None,
 ) -> RunOutcome:
     """The outcome that a report amounts to.
 
@@ -191,7 +191,7 @@ def _stopped(report: Report, measured: float, seen: float) -> _Finding | None:
 
 
 def _by_itself(
-    report: Report, rules: Rules, known: bytes | None, told: Told | None, answer: bytes | None
+    report: Report, rules: AnswerRules, known: bytes | None, told: SelfReport | None, answer: bytes | None
 ) -> _Finding | None:
     """Runs that ended by themselves in time, and why that is no answer; None if nothing speaks against it."""
     if report.ended == "target":
@@ -217,7 +217,7 @@ def _short_of_target(answer: bytes | None, seconds: float) -> _Finding:
     return _Finding(Verdict.UNKNOWN, seconds, f"it ended before it reached the target: it {last}")
 
 
-def _against_answer(report: Report, rules: Rules, known: bytes | None, answer: bytes | None) -> _Finding | None:
+def _against_answer(report: Report, rules: AnswerRules, known: bytes | None, answer: bytes | None) -> _Finding | None:
     """Say why the answer of a run that ended in good order is none; None if nothing speaks against it."""
     seconds = report.runtime_ns / 1e9
     if rules.pattern and answer is None:
@@ -238,7 +238,7 @@ def _against_answer(report: Report, rules: Rules, known: bytes | None, answer: b
     return None
 
 
-def _account(told: Told, seconds: float, time: TellsTime) -> _Finding | None:
+def _account(told: SelfReport, seconds: float, time: TellsTime) -> _Finding | None:
     """What a wrapper says of its own run, where that is no success."""
     match told.word:
         case "solved":

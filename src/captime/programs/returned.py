@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from captime.programs.hints import did_you_mean
-from captime.programs.judge import Told
+from captime.programs.judge import SelfReport
 
 KEYS = ("answer", "solved", "seconds")
 """Keys of a dict by which a function tells more: the answer, whether there is one, CPU seconds by its own account."""
@@ -125,7 +125,7 @@ _UNREADABLE = (
 )
 
 
-def account_of(returned: bytes) -> Told:
+def account_of(returned: bytes) -> SelfReport:
     """Return what the pickled return value of a function says about the run.
 
     None and everything that is true in Python's sense is an answer; False, 0 and empty values are none. A dict with
@@ -136,10 +136,10 @@ def account_of(returned: bytes) -> Told:
     try:
         value = _Plain(io.BytesIO(returned)).load()
     except _UNREADABLE:
-        return Told("solved")
+        return SelfReport("solved")
     if isinstance(value, dict) and (strange := _strange_key(value)) is not None:
         near = did_you_mean(strange.lower(), KEYS, _NEAR) if isinstance(strange, str) else ""
-        return Told(
+        return SelfReport(
             "abort",
             problem=f"the function returned a dict with the key {_shown(strange)}{near or f'; there are {_LISTED}.'} "
             "A dict is read as an account of the run; whatever else it has to say goes under 'answer'",
@@ -152,9 +152,9 @@ def account_of(returned: bytes) -> Told:
         # An array of several numbers is neither true nor false, but it is something.
         answered = True
     return (
-        Told("solved")
+        SelfReport("solved")
         if answered
-        else Told("nothing", problem=f"the function returned {_shown(value)}, which is no answer")
+        else SelfReport("nothing", problem=f"the function returned {_shown(value)}, which is no answer")
     )
 
 
@@ -166,19 +166,19 @@ def _strange_key(value: dict[Any, Any]) -> object:
     return next((key for key in strange if isinstance(key, str) and did_you_mean(key.lower(), KEYS, _NEAR)), None)
 
 
-def _in_words(value: dict[Any, Any]) -> Told:
+def _in_words(value: dict[Any, Any]) -> SelfReport:
     answer, seconds, solved = (_plain(value.get(key)) for key in ("answer", "seconds", "solved"))
     if solved is None:
         solved = answer is not False
     if not isinstance(solved, int):
-        return Told("abort", problem=f"the function returned 'solved': {_shown(solved)}; expected True or False")
+        return SelfReport("abort", problem=f"the function returned 'solved': {_shown(solved)}; expected True or False")
     # A whole number may be finite and yet too large for a float.
     if seconds is not None and not (_is_number(seconds) and 0 <= seconds <= sys.float_info.max):
-        return Told(
+        return SelfReport(
             "abort", problem=f"the function returned 'seconds': {_shown(seconds)}; expected a number of seconds"
         )
     if not solved:
-        return Told("nothing", problem="the function says that it found no answer")
+        return SelfReport("nothing", problem="the function says that it found no answer")
     if isinstance(answer, bool | _Opaque) or answer is None:
         said = None
     else:
@@ -186,12 +186,12 @@ def _in_words(value: dict[Any, Any]) -> Told:
             # Python's own texts may hold code points that no encoding knows.
             said = answer if isinstance(answer, bytes) else str(answer).encode("utf-8", "backslashreplace")
         except ValueError as reason:
-            return Told(
+            return SelfReport(
                 "abort",
                 problem=f"the function returned an 'answer' that cannot be written as text ({reason}); return a text, "
                 "or a number of fewer digits",
             )
-    return Told("solved", None if seconds is None else float(seconds), said)
+    return SelfReport("solved", None if seconds is None else float(seconds), said)
 
 
 def _shown(value: object) -> str:

@@ -18,8 +18,8 @@ from captime.report.numbers.trend import Trend, trend_of
 from captime.report.stopped import next_steps, why_stopped
 from captime.report.words import cpu_time
 from captime.runs import Verdict
-from captime.utilities.advice import ALL_WELL, LITTLE
 from captime.utilities.durations import duration_text
+from captime.utilities.suggest import ALL_WELL, LITTLE
 
 IN_THE_ORDER_GIVEN = "in the order given, which has to be random"
 """How instances are met that nobody shuffled."""

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from captime.errors import ScenarioError
 from captime.ledger.rows import ConfigRow, Origin
 from captime.procedures.pool_terms import PoolTerms
+from captime.programs.arguments import SettingsToArguments
 from captime.programs.configurations import Configuration, Setting
-from captime.programs.settings import Worded
 from captime.programs.template import Template
 from captime.scenario.complaints import Place
 from captime.spaces import Proposer, Space, proposer_of, read_space_section, section_of
@@ -91,7 +91,7 @@ def pool_terms_of(proposer: Proposer) -> PoolTerms:
     return PoolTerms(proposer.n_listed, model=proposer.model, draws_first=proposer.draws_first)
 
 
-def words_of(space: Space) -> Worded:
+def words_of(space: Space) -> SettingsToArguments:
     """How the settings of a space are written where a command says `{settings}`."""
 
     def words(settings: Mapping[str, Setting]) -> list[str]:

@@ -15,8 +15,8 @@ from captime.errors import ScenarioError, UtilityError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
+from captime.programs.arguments import SettingsToArguments
 from captime.programs.hints import did_you_mean
-from captime.programs.settings import Worded
 from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
 from captime.scenario.executor import executor_wishes, seconds_that_count
@@ -189,7 +189,7 @@ class Scenario:
 
     def _program_with(self, configurations: tuple[Configuration, ...]) -> CommandProgram | FunctionProgram:
         stream = self.stream
-        worded: Worded | None = None
+        worded: SettingsToArguments | None = None
         if self.proposer is not None:
             check_command(self.wishes.target.command, self.proposer.space, self.place)
             if self.wishes.target.wrapper is None and self.wishes.target.settings_style is None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from captime.errors import ScenarioError
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
+from captime.programs.arguments import ArgumentStyle, SettingsToArguments
 from captime.programs.command import Success
-from captime.programs.settings import Style, Worded
-from captime.programs.until import Direction, Goal
+from captime.programs.target_value import Direction, TargetValue
 from captime.programs.wrappers import WRAPPERS
 from captime.scenario.complaints import Place
 from captime.scenario.models import FromBest, Target
@@ -90,7 +90,7 @@ def program_of(
     place: Place,
     *,
     function: Callable[..., Any] | None = None,
-    settings: Worded | None = None,
+    settings: SettingsToArguments | None = None,
     longest: float = math.inf,
 ) -> CommandProgram | FunctionProgram:
     """The program that a scenario describes.
@@ -123,9 +123,9 @@ def program_of(
     wrapper = None if target.wrapper is None else WRAPPERS[target.wrapper]
     _check_command(target, stream, configurations, place)
     if settings is None and (target.settings_style is not None or target.switches):
-        usual = Style() if wrapper is None else wrapper.style
+        usual = ArgumentStyle() if wrapper is None else wrapper.style
         words = usual.words if target.settings_style is None else tuple(target.settings_style)
-        settings = Style(words, target.switches, usual.text)
+        settings = ArgumentStyle(words, target.switches, usual.text)
     return CommandProgram(
         stream,
         configurations,
@@ -143,7 +143,7 @@ def program_of(
 
 def _goal_of(
     target: Target, stream: FiniteStream | GeneratedStream, configurations: Sequence[Configuration], place: Place
-) -> Goal | None:
+) -> TargetValue | None:
     """Return the value that ends a run; what has no meaning beside it is refused."""
     until = target.until
     if until is None:
@@ -163,15 +163,15 @@ def _goal_of(
     direction: Direction = "at_least" if until.at_most is None else "at_most"
     bound = until.at_least if until.at_most is None else until.at_most
     if not isinstance(bound, FromBest):
-        return Goal(until.pattern, direction, number=None if bound is None else float(bound))
+        return TargetValue(until.pattern, direction, number=None if bound is None else float(bound))
     if (bound.best_times is None) == (bound.gap is None):
         raise ScenarioError(f"{where}: {direction} is a table; expected exactly one of best_times and gap in it")
-    goal = Goal(until.pattern, direction, best_times=bound.best_times, gap=bound.gap)
+    goal = TargetValue(until.pattern, direction, best_times=bound.best_times, gap=bound.gap)
     _check_best_values(goal, stream, place)
     return goal
 
 
-def _check_best_values(goal: Goal, stream: FiniteStream | GeneratedStream, place: Place) -> None:
+def _check_best_values(goal: TargetValue, stream: FiniteStream | GeneratedStream, place: Place) -> None:
     """Refuse a bound that needs the best values of instances of which they are not known."""
     if isinstance(stream, GeneratedStream):
         raise ScenarioError(
@@ -183,7 +183,7 @@ def _check_best_values(goal: Goal, stream: FiniteStream | GeneratedStream, place
             goal.bound(instance.answer, instance.name)
 
 
-def _success_of(target: Target, goal: Goal | None) -> Success:
+def _success_of(target: Target, goal: TargetValue | None) -> Success:
     return Success(
         until=goal,
         answer=target.answer,

@@ -17,7 +17,7 @@ from captime.simulation.result import Simulation
 from captime.sources import RuntimeTable, read_table
 from captime.sources.accounting import Accounting
 from captime.sources.replay import Replay
-from captime.sources.sampling import Stream, stream_of
+from captime.sources.sampling import RowStream, stream_of
 from captime.trace import Decisions, Trace
 from captime.utilities import Utility, utility_of
 
@@ -153,7 +153,7 @@ def check_wishes(accounting: str, budget: float) -> None:
         raise ScenarioError(f"the budget is {budget!r} CPU seconds, but it has to be positive")
 
 
-def _truth(table: RuntimeTable, stream: Stream) -> Callable[[int], FloatArray] | None:
+def _truth(table: RuntimeTable, stream: RowStream) -> Callable[[int], FloatArray] | None:
     """For hypothetical procedures: everything the stream will ever show of a configuration; None if it is endless."""
     length = stream.length
     if length is None:
@@ -168,7 +168,7 @@ def _truth(table: RuntimeTable, stream: Stream) -> Callable[[int], FloatArray] |
     return runtimes
 
 
-def _bench(table: RuntimeTable, stream: Stream, problem: Problem, accounting: Accounting) -> Bench:
+def _bench(table: RuntimeTable, stream: RowStream, problem: Problem, accounting: Accounting) -> Bench:
     """The same stream with the same costs, for a baseline, which makes its runs itself."""
 
     def runtimes(config: int, first: int, last: int) -> FloatArray:

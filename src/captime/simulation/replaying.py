@@ -11,12 +11,12 @@ from captime.simulation.target import Target
 from captime.sources import RuntimeTable
 from captime.sources.accounting import Accounting
 from captime.sources.replay import Replay
-from captime.sources.sampling import Stream
+from captime.sources.sampling import RowStream
 from captime.tally import blank_tally
 from captime.utilities import Utility
 
 
-class _Positions(Stream):
+class _Positions(RowStream):
     """Positions stand for themselves: a target knows its own instances."""
 
     def __init__(self, target: Target) -> None:

@@ -12,7 +12,7 @@ from captime.errors import InvariantViolated
 from captime.plans.protocol import Plan
 from captime.sources.accounting import Accounting
 from captime.sources.lanes import ReplayedLanes
-from captime.sources.sampling import Stream
+from captime.sources.sampling import RowStream
 from captime.sources.table import RuntimeTable
 from captime.sources.window import Window
 from captime.tally import Tally, blank_tally
@@ -24,7 +24,7 @@ _POSITIONS_AT_A_TIME = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class ReplayedRuns:
     """Runs of some configurations (rows) on some positions (columns), made up to their captimes."""
 
     captime: FloatArray
@@ -71,7 +71,7 @@ class Replay:
     def __init__(
         self,
         table: RuntimeTable,
-        stream: Stream,
+        stream: RowStream,
         plan: Plan,
         utility: Utility,
         *,
@@ -140,7 +140,7 @@ class Replay:
         self.tally.skipped[config] += gap
         self.tally.n[config] += gap
 
-    def cells(self, config: IntArray, level: IntArray, first: int, last: int) -> Cells:
+    def cells(self, config: IntArray, level: IntArray, first: int, last: int) -> ReplayedRuns:
         """All configurations on positions first, …, last - 1, each at its level."""
         return self.made(self.seconds(config, first, last), level[:, None], np.arange(first, last))
 
@@ -200,7 +200,9 @@ class Replay:
             self.rerun_seconds[kind] += float(cost.sum())
         self.raises.append((config, n, self.plan.captime(level, n)))
 
-    def made(self, seconds: FloatArray, level: IntArray, position: IntArray, worth: FloatArray | None = None) -> Cells:
+    def made(
+        self, seconds: FloatArray, level: IntArray, position: IntArray, worth: FloatArray | None = None
+    ) -> ReplayedRuns:
         """Runs that take so many seconds, made up to their captimes at that level.
 
         Args:
@@ -218,7 +220,7 @@ class Replay:
         worth = self.utility(seconds) if worth is None else worth
         completed, low, high = self.plan.settled(seconds, worth, level, position)
         cost = np.minimum(seconds, captime) if self._pays else np.zeros_like(seconds)
-        return Cells(captime, completed, low, high, cost)
+        return ReplayedRuns(captime, completed, low, high, cost)
 
     def seconds(self, config: IntArray, first: int, last: int) -> FloatArray:
         """Recorded runtimes of these configurations on positions first, …, last - 1."""

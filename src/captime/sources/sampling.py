@@ -15,7 +15,7 @@ from captime.errors import ScenarioError
 _BLOCK = 4096
 
 
-class Stream(Protocol):
+class RowStream(Protocol):
     """A fixed, possibly endless sequence of table rows."""
 
     @property
@@ -68,7 +68,7 @@ class WithReplacement:
         return self._drawn[start:stop]
 
 
-def _shuffle(groups: IntArray, rng: np.random.Generator) -> Stream:
+def _shuffle(groups: IntArray, rng: np.random.Generator) -> RowStream:
     """Each instance once in random order; of repeated measurements of one instance, one at random.
 
     Repetitions of one instance are not independent draws of instances, so a second one must not count as a sample.
@@ -78,24 +78,24 @@ def _shuffle(groups: IntArray, rng: np.random.Generator) -> Stream:
     return FixedOrder(shuffled[np.sort(first_seen)])
 
 
-def _given(groups: IntArray, rng: np.random.Generator) -> Stream:  # noqa: ARG001 (nothing is random here)
+def _given(groups: IntArray, rng: np.random.Generator) -> RowStream:  # noqa: ARG001 (nothing is random here)
     """Each instance once in recorded order; of repeated measurements the first."""
     _, first_seen = np.unique(groups, return_index=True)
     return FixedOrder(np.sort(first_seen))
 
 
-def _replace(groups: IntArray, rng: np.random.Generator) -> Stream:
+def _replace(groups: IntArray, rng: np.random.Generator) -> RowStream:
     return WithReplacement(len(groups), rng)
 
 
-SAMPLING: dict[str, Callable[[IntArray, np.random.Generator], Stream]] = {
+SAMPLING: dict[str, Callable[[IntArray, np.random.Generator], RowStream]] = {
     "shuffle": _shuffle,
     "given": _given,
     "replace": _replace,
 }
 
 
-def stream_of(kind: str, groups: IntArray, seed: int) -> Stream:
+def stream_of(kind: str, groups: IntArray, seed: int) -> RowStream:
     """The stream of that kind over table rows whose instance identities are `groups`."""
     if kind not in SAMPLING:
         raise ScenarioError(f"sampling is {kind!r}; there are {', '.join(SAMPLING)}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import TableError
-from captime.sources.places import first_place, pieces, shown, where
+from captime.sources.locations import first_place, pieces, shown, where
 from captime.sources.timeouts import settle_limit
 
 # About 30,000 years: a larger number is a wrong unit or a stand-in for "never", and would poison every sum.

@@ -10,7 +10,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.errors import ScenarioError, TableError
-from captime.sources.places import first_place, where
+from captime.sources.locations import first_place, where
 
 
 def settle_limit(

@@ -10,19 +10,19 @@ from typing import Any
 
 from captime.errors import UtilityError
 from captime.utilities.backward import Backward
-from captime.utilities.binding import build
+from captime.utilities.checks import shown
+from captime.utilities.construction import build
 from captime.utilities.cost_adjusted import CostAdjusted
-from captime.utilities.domain import shown
 from captime.utilities.exponential import Exponential
 from captime.utilities.forward import Forward
 from captime.utilities.generalised_log_laplace import GeneralisedLogLaplace
 from captime.utilities.geometric import Geometric
-from captime.utilities.grammar import read
 from captime.utilities.linear import Linear
 from captime.utilities.log_laplace import LogLaplace
 from captime.utilities.log_normal import LogNormal
 from captime.utilities.parc import Parc
 from captime.utilities.pareto import Pareto
+from captime.utilities.parser import read
 from captime.utilities.piecewise import Piecewise
 from captime.utilities.poly import Poly
 from captime.utilities.protocol import Utility

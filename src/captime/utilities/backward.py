@@ -6,12 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import raise_to
-from captime.utilities.grace import Grace
+from captime.utilities.checks import raise_to
+from captime.utilities.deadline_window import DeadlineWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Backward(Grace):
+class Backward(DeadlineWindow):
     """1 up to `start`, then 1 - ((t - start) / (end - start)) ** (1 / shape), 0 from `end` on.
 
     Attributes:

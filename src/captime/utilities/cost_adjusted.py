@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.domain import Seconds, call_text, require, shown, times, values
-from captime.utilities.inversion import first_moment
+from captime.utilities.checks import Seconds, call_text, require, shown, times, values
+from captime.utilities.numeric_inverse import first_moment
 from captime.utilities.protocol import Utility
 from captime.utilities.remaining_cost import RemainingCost
 

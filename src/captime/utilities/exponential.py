@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds
+from captime.utilities.checks import Seconds
 from captime.utilities.formula import Formula
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import call_text, first_moments, require, times
+from captime.utilities.checks import call_text, first_moments, require, times
 
 
 class Formula(ABC):

@@ -6,12 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import raise_to
-from captime.utilities.grace import Grace
+from captime.utilities.checks import raise_to
+from captime.utilities.deadline_window import DeadlineWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Forward(Grace):
+class Forward(DeadlineWindow):
     """1 up to `start`, then ((end - t) / (end - start)) ** shape, 0 from `end` on.
 
     Attributes:

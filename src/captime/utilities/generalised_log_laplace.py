@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds, raise_to
+from captime.utilities.checks import Seconds, raise_to
 from captime.utilities.formula import Formula
 
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.utilities.grace import Grace
+from captime.utilities.deadline_window import DeadlineWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Geometric(Grace):
+class Geometric(DeadlineWindow):
     """1 before `start`, then ln(end / t) / ln(end / start), 0 from `end` on.
 
     Attributes:

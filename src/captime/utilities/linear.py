@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.utilities.grace import Grace
+from captime.utilities.deadline_window import DeadlineWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(Grace):
+class Linear(DeadlineWindow):
     """1 before `start`, then (end - t) / (end - start), 0 from `end` on.
 
     Attributes:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import erfc, erfcinv
 
 from captime.arrays import FloatArray
-from captime.utilities.domain import Seconds
+from captime.utilities.checks import Seconds
 from captime.utilities.formula import Formula
 
 

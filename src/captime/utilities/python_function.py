@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.domain import number_text, require, shown, times, values
-from captime.utilities.inversion import first_moment
+from captime.utilities.checks import number_text, require, shown, times, values
+from captime.utilities.numeric_inverse import first_moment
 from captime.utilities.validation import LATEST, TOLERANCE, checked_breakpoints, validate
 
 

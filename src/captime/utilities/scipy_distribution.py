@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.domain import nearest, number_text, shown, times, values
+from captime.utilities.checks import nearest, number_text, shown, times, values
 from captime.utilities.durations import Duration
 from captime.utilities.python_function import PythonFunction
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.domain import number_text, shown
+from captime.utilities.checks import number_text, shown
 from captime.utilities.formula import Formula
 
 _TAILS = ("none", "drop", "pareto")

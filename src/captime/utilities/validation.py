@@ -8,7 +8,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.domain import number_text, shown
+from captime.utilities.checks import number_text, shown
 
 TOLERANCE = 1e-12
 LATEST = 1e9

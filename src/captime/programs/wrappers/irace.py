@@ -6,8 +6,8 @@ two (a cost and a time), and nothing else. The cost is not used: what an answer 
 
 import math
 
-from captime.programs.judge import Told
-from captime.programs.settings import Style, without_exponent
+from captime.programs.arguments import ArgumentStyle, without_exponent
+from captime.programs.judge import SelfReport
 from captime.programs.wrappers.protocol import Called, Wrapper, number_in, shown
 from captime.supervision.messages import Report
 
@@ -18,23 +18,25 @@ def _words(called: Called) -> list[str]:
     return [*numbers, called.instance, called.cutoff, *called.settings]
 
 
-def _read(report: Report, longest: float) -> Told:
+def _read(report: Report, longest: float) -> SelfReport:
     words = report.stdout_tail.decode("utf-8", "replace").split()
     if report.exit_code != 0:
-        return Told("crashed", problem=f"the runner ended with exit code {report.exit_code}")
+        return SelfReport("crashed", problem=f"the runner ended with exit code {report.exit_code}")
     if not 1 <= len(words) <= 2:
-        return Told("nothing", problem=f"the runner printed {shown(report.stdout_tail)}; expected one or two numbers")
+        return SelfReport(
+            "nothing", problem=f"the runner printed {shown(report.stdout_tail)}; expected one or two numbers"
+        )
     try:
         cost = float(words[0])
     except ValueError:
-        return Told("nothing", problem=f"the runner's cost is {words[0]!r}; expected a number")
+        return SelfReport("nothing", problem=f"the runner's cost is {words[0]!r}; expected a number")
     seconds = number_in(words[1]) if len(words) == 2 else None
     if math.isinf(cost):
-        return Told("crashed", seconds, None, "the runner rejects the configuration (Inf)")
+        return SelfReport("crashed", seconds, None, "the runner rejects the configuration (Inf)")
     if len(words) == 2 and seconds is None:
-        return Told("nothing", problem=f"the runner's time is {words[1]!r}; expected seconds")
+        return SelfReport("nothing", problem=f"the runner's time is {words[1]!r}; expected seconds")
     # Runners have no word for a timeout: they report the bound as the time.
-    return Told("solved" if seconds is None or seconds < longest else "timeout", seconds)
+    return SelfReport("solved" if seconds is None or seconds < longest else "timeout", seconds)
 
 
-irace = Wrapper("irace", _words, _read, Style(("--{name}", "{value}"), text=without_exponent), exit_codes=(0,))
+irace = Wrapper("irace", _words, _read, ArgumentStyle(("--{name}", "{value}"), text=without_exponent), exit_codes=(0,))

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from captime.programs.judge import Told
-from captime.programs.settings import Style
+from captime.programs.arguments import ArgumentStyle
+from captime.programs.judge import SelfReport
 from captime.supervision.messages import Report
 
 
@@ -56,8 +56,8 @@ class Wrapper:
 
     name: str
     words: Callable[[Called], list[str]]
-    read: Callable[[Report, float], Told]
-    style: Style
+    read: Callable[[Report, float], SelfReport]
+    style: ArgumentStyle
     exit_codes: tuple[int, ...] | None = None
     patterns: Mapping[str, str] = field(default_factory=dict)
     seeded: bool = True

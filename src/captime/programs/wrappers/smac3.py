@@ -5,9 +5,9 @@ one line or several. Without a cost it has crashed. There is no cutoff in the ca
 know.
 """
 
+from captime.programs.arguments import ArgumentStyle
 from captime.programs.configurations import Setting
-from captime.programs.judge import Told
-from captime.programs.settings import Style
+from captime.programs.judge import SelfReport
 from captime.programs.template import text_of
 from captime.programs.wrappers.aclib import told
 from captime.programs.wrappers.protocol import Called, Wrapper, number_in, shown
@@ -22,7 +22,7 @@ def _words(called: Called) -> list[str]:
     return [f"--instance={called.instance}", f"--seed={called.seed}", *called.settings]
 
 
-def _read(report: Report, _: float) -> Told:
+def _read(report: Report, _: float) -> SelfReport:
     account: dict[str, str] = {}
     for piece in report.stdout_tail.decode("utf-8", "replace").split(";"):
         key, equals, value = piece.partition("=")
@@ -30,9 +30,11 @@ def _read(report: Report, _: float) -> Told:
             # Other lines may stand before the account.
             account[key.strip().splitlines()[-1].strip()] = value.strip()
     if "cost" not in account:
-        return Told("crashed", problem=f"the script printed {shown(report.stdout_tail)}; expected cost=…; runtime=…")
+        return SelfReport(
+            "crashed", problem=f"the script printed {shown(report.stdout_tail)}; expected cost=…; runtime=…"
+        )
     seconds = next((number_in(account[key]) for key in ("runtime", "cpu_time") if key in account), None)
     return told(account.get("status", "SUCCESS"), seconds, report.stdout_tail)
 
 
-smac3 = Wrapper("smac3", _words, _read, Style(("--{name}={value}",), text=_without_blanks), exit_codes=(0,))
+smac3 = Wrapper("smac3", _words, _read, ArgumentStyle(("--{name}={value}",), text=_without_blanks), exit_codes=(0,))

@@ -16,8 +16,8 @@ from captime.scenario.checkup.finding import STORAGE, Finding, Level
 from captime.scenario.checkup.trial import Trial
 from captime.scenario.parts import Parts
 from captime.streams import FiniteStream, Instance
-from captime.utilities.advice import ALL_WELL, LITTLE
 from captime.utilities.durations import duration_text
+from captime.utilities.suggest import ALL_WELL, LITTLE
 
 # More configurations than this are not tried one by one.
 _CONFIGS = 12

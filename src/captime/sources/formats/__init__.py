@@ -17,7 +17,7 @@ from captime.sources.formats.npy import read_npy
 from captime.sources.formats.npz import read_npz, write_npz
 from captime.sources.formats.parquet import read_parquet
 from captime.sources.formats.pickled import read_pickle
-from captime.sources.places import shown
+from captime.sources.locations import shown
 from captime.sources.table import RuntimeTable
 
 __all__ = ["FORMATS", "Format", "read_table", "write_npz"]

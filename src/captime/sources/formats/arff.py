@@ -11,7 +11,7 @@ from pathlib import Path
 
 from captime.errors import TableError
 from captime.sources.formats.lines import text_lines
-from captime.sources.places import shown
+from captime.sources.locations import shown
 
 MAX_LINE = 1 << 20
 MAX_ATTRIBUTES = 10_000

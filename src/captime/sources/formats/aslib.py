@@ -13,7 +13,7 @@ from captime.sources.formats.arff import read_arff
 from captime.sources.formats.cells import CellError, Ending, read_number, read_run, read_status
 from captime.sources.formats.description import Description, read_description
 from captime.sources.formats.long_form import LongForm
-from captime.sources.places import shown
+from captime.sources.locations import shown
 from captime.sources.table import RuntimeTable
 
 DESCRIPTION = "description.txt"

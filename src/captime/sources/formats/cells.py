@@ -5,7 +5,7 @@ import math
 import re
 
 from captime.errors import TableError
-from captime.sources.places import shown
+from captime.sources.locations import shown
 from captime.sources.table import MAX_SECONDS
 
 

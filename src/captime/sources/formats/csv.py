@@ -14,7 +14,7 @@ from captime.errors import TableError
 from captime.sources.formats.cells import CellError, read_cell, read_run, read_status
 from captime.sources.formats.lines import text_lines
 from captime.sources.formats.long_form import LONG_FORM_HINT, LongForm, find_roles, unused_note
-from captime.sources.places import shown
+from captime.sources.locations import shown
 from captime.sources.table import MAX_CELLS, MAX_SECONDS, RuntimeTable
 
 MAX_FIELD = 1 << 20

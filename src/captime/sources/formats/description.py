@@ -9,7 +9,7 @@ from pathlib import Path
 
 from captime.errors import TableError
 from captime.sources.formats.lines import text_lines
-from captime.sources.places import shown
+from captime.sources.locations import shown
 
 _MAX_LINE = 1 << 20
 _MAX_LINES = 1_000_000

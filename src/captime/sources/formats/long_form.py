@@ -7,7 +7,7 @@ import numpy as np
 
 from captime.arrays import IntArray
 from captime.errors import TableError
-from captime.sources.places import shown
+from captime.sources.locations import shown
 from captime.sources.table import RuntimeTable
 
 # How the columns of the long form may be called, in any case.

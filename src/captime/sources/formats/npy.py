@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import TableError
-from captime.sources.places import shown
+from captime.sources.locations import shown
 from captime.sources.table import MAX_CELLS, RuntimeTable
 
 NUMBERS = "fiu"

@@ -18,7 +18,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import TableError
 from captime.sources.formats.cells import CellError, Ending, read_status
 from captime.sources.formats.npy import NUMBERS, TEXT, as_runtimes, made_up, read_array
-from captime.sources.places import first_place, shown
+from captime.sources.locations import first_place, shown
 from captime.sources.table import MAX_CELLS, RuntimeTable
 
 _KINDS = {

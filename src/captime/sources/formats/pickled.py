@@ -14,7 +14,7 @@ from pathlib import Path
 
 from captime.errors import TableError
 from captime.sources.formats.npy import NUMBERS, as_runtimes, made_up, read_array
-from captime.sources.places import shown
+from captime.sources.locations import shown
 from captime.sources.table import RuntimeTable
 
 # The processor limit of the child is what ends a long read; this one is for a child that waits for nothing.

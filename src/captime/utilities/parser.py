@@ -44,12 +44,12 @@ class Argument:
     """One argument; `keyword` is None for a positional one, `position` counts characters from 1."""
 
     keyword: str | None
-    value: "Number | Word | Pair | Call"
+    value: "Number | Word | Pair | ParsedCall"
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ParsedCall:
     """`name(arguments)`, beginning at `position`."""
 
     name: str
@@ -63,7 +63,7 @@ def complaint(text: str, position: int, message: str) -> UtilityError:
     return UtilityError(f'utility "{excerpt}", character {position}: {message}')
 
 
-def read(text: str) -> Call:
+def read(text: str) -> ParsedCall:
     """The tree of a whole text."""
     if not text.strip():
         raise UtilityError(
@@ -109,7 +109,7 @@ class _Reader:
         self.place = found.end()
         return found.group()
 
-    def call(self, depth: int) -> Call:
+    def call(self, depth: int) -> ParsedCall:
         self.skip_blanks()
         start = self.place
         name = self.word()
@@ -119,7 +119,7 @@ class _Reader:
             raise self.expected(f"an opening bracket after {name}, as in log-laplace(60, 1)")
         return self.rest_of_call(name, start, depth)
 
-    def rest_of_call(self, name: str, start: int, depth: int) -> Call:
+    def rest_of_call(self, name: str, start: int, depth: int) -> ParsedCall:
         if depth >= _DEEPEST:
             raise complaint(self.text, start + 1, f"more than {_DEEPEST} utilities inside each other")
         arguments: list[Argument] = []
@@ -127,7 +127,7 @@ class _Reader:
             if arguments and not self.take(","):
                 raise self.expected(f"a comma, or the bracket that closes {name}")
             arguments.append(self.argument(depth))
-        return Call(name, tuple(arguments), start + 1)
+        return ParsedCall(name, tuple(arguments), start + 1)
 
     def argument(self, depth: int) -> Argument:
         self.skip_blanks()
@@ -139,13 +139,13 @@ class _Reader:
             return Argument(word, self.value(depth), start + 1)
         return Argument(None, self.rest_of_word(word, start, depth), start + 1)
 
-    def value(self, depth: int) -> Number | Word | Pair | Call:
+    def value(self, depth: int) -> Number | Word | Pair | ParsedCall:
         self.skip_blanks()
         start = self.place
         word = self.word()
         return self.number_or_knot() if word is None else self.rest_of_word(word, start, depth)
 
-    def rest_of_word(self, word: str, start: int, depth: int) -> Word | Pair | Call:
+    def rest_of_word(self, word: str, start: int, depth: int) -> Word | Pair | ParsedCall:
         if self.take("("):
             return self.rest_of_call(word, start, depth + 1)
         if self.take(":"):

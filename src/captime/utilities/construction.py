@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from captime.errors import UtilityError
-from captime.utilities.domain import Seconds, nearest
+from captime.utilities.checks import Seconds, nearest
 from captime.utilities.durations import Duration
-from captime.utilities.grammar import Argument, Call, Number, Pair, Word, complaint
+from captime.utilities.parser import Argument, Number, Pair, ParsedCall, Word, complaint
 from captime.utilities.protocol import Utility
 
 Register = Mapping[str, type[Utility]]
@@ -20,7 +20,7 @@ Register = Mapping[str, type[Utility]]
 _ALIASES = {"genloglaplace": "generalised-log-laplace", "generalizedloglaplace": "generalised-log-laplace"}
 
 
-def build(text: str, call: Call, register: Register) -> Utility:
+def build(text: str, call: ParsedCall, register: Register) -> Utility:
     """The utility that a tree describes; `text` is what the tree was read from, for the messages."""
     key = _key(text, call, register)
     member: type[Utility] = register[key]
@@ -33,7 +33,7 @@ def build(text: str, call: Call, register: Register) -> Utility:
         raise complaint(text, call.position, str(error)) from error
 
 
-def _key(text: str, call: Call, register: Register) -> str:
+def _key(text: str, call: ParsedCall, register: Register) -> str:
     squashed = _squash(call.name)
     for name in register:
         if _squash(name) == squashed:
@@ -67,7 +67,7 @@ class _Schema:
         self.usage = f"{key}({', '.join(words)})"
 
 
-def _bind(text: str, call: Call, schema: _Schema, register: Register) -> tuple[list[object], dict[str, object]]:
+def _bind(text: str, call: ParsedCall, schema: _Schema, register: Register) -> tuple[list[object], dict[str, object]]:
     """Positional and named arguments for the factory; what does not fit its signature is refused."""
     positional: list[object] = []
     named: dict[str, object] = {}
@@ -120,7 +120,7 @@ def _value(text: str, argument: Argument, parameter: inspect.Parameter | None, r
     return float(value) if isinstance(value, float) else value
 
 
-def _plain(text: str, value: Number | Word | Pair | Call, register: Register) -> object:
+def _plain(text: str, value: Number | Word | Pair | ParsedCall, register: Register) -> object:
     match value:
         case Number(number, has_unit):
             return Duration(number) if has_unit else number
@@ -128,7 +128,7 @@ def _plain(text: str, value: Number | Word | Pair | Call, register: Register) ->
             return word
         case Pair(left, right):
             return _plain(text, left, register), _plain(text, right, register)
-        case Call():
+        case ParsedCall():
             return build(text, value, register)
 
 

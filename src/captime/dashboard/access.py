@@ -41,7 +41,7 @@ def _secret() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AccessRules:
     """The terms of one dashboard.
 
     Attributes:

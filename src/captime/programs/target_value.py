@@ -15,7 +15,7 @@ Direction = Literal["at_most", "at_least"]
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class TargetValue:
     """The value that ends a run.
 
     Attributes:
@@ -40,7 +40,7 @@ class Goal:
     def bound(self, best: bytes | None, instance: str) -> float:
         """Return the bound for an instance whose best known value is this.
 
-        >>> Goal("^o ([0-9]+)", "at_most", gap=0.05).bound(b"-100", "a")
+        >>> TargetValue("^o ([0-9]+)", "at_most", gap=0.05).bound(b"-100", "a")
         -95.0
         """
         if self.number is not None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from captime.dashboard.rules import RESPONSE_HEADERS
+from captime.dashboard.access import RESPONSE_HEADERS
 
 LINE = 8 * 1024
 """Bytes of the request line."""
@@ -24,7 +24,7 @@ PER_ADDRESS = 8
 _END = b"\r\n\r\n"
 
 
-class Doorman:
+class ConnectionLimits:
     """Knows who is inside.
 
     Attributes:
@@ -43,7 +43,7 @@ class Doorman:
                 if idle is None:
                     return False
                 self.leave(idle)
-                idle.show_out()
+                idle.close_idle()
         self.open[guest] = address
         return True
 
@@ -53,9 +53,9 @@ class Doorman:
 
 
 class GuardedProtocol(H11Protocol):
-    """uvicorn's protocol behind a doorman."""
+    """uvicorn's protocol with limits on connections."""
 
-    doorman: ClassVar[Doorman]
+    limits: ClassVar[ConnectionLimits]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -66,14 +66,14 @@ class GuardedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         """See asyncio."""
         super().connection_made(transport)
-        if not self.doorman.admit(self, self.client[0] if self.client else ""):
+        if not self.limits.admit(self, self.client[0] if self.client else ""):
             self.refuse(HTTPStatus.SERVICE_UNAVAILABLE)
             return
         self._timer = self.loop.call_later(SECONDS, self.refuse, HTTPStatus.REQUEST_TIMEOUT)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
-        self.doorman.leave(self)
+        self.limits.leave(self)
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -110,7 +110,7 @@ class GuardedProtocol(H11Protocol):
             self.transport.write(b"\r\n".join(lines) + _END)
             self.transport.close()
 
-    def show_out(self) -> None:
+    def close_idle(self) -> None:
         """Close without a word."""
         self._stop_timer()
         self.transport.abort()

@@ -2,7 +2,7 @@
 
 import math
 
-from captime.dashboard.window import Window
+from captime.dashboard.follower import LedgerFollower
 from captime.ledger.slot_board import SlotId, SlotUse
 from captime.report.charts.nodes import visible
 from captime.report.ledger_words import OVER
@@ -13,7 +13,7 @@ from captime.utilities.durations import duration_text
 _TILES = 256
 
 
-def live_part(window: Window) -> dict[str, object]:
+def live_part(window: LedgerFollower) -> dict[str, object]:
     """The state in one word, the slots in a sentence, and each slot as the page shows it."""
     flying = {(each.config, each.instance, each.attempt): (each, at_ns) for each, at_ns in window.in_flight}
     if window.seats:
@@ -29,7 +29,7 @@ def live_part(window: Window) -> dict[str, object]:
     return {"state": window.liveness, "board": _sentence(window), "slots": tiles}
 
 
-def _sentence(window: Window) -> str:
+def _sentence(window: LedgerFollower) -> str:
     if window.liveness in OVER:
         return "Nothing: the campaign is not running."
     more = len(window.seats) - _TILES
@@ -37,7 +37,7 @@ def _sentence(window: Window) -> str:
     return f"{told[0].upper()}{told[1:]}."
 
 
-def _tile(window: Window, slot: str, request: RunRequest | None, seated: SlotUse) -> dict[str, object]:
+def _tile(window: LedgerFollower, slot: str, request: RunRequest | None, seated: SlotUse) -> dict[str, object]:
     if request is None:
         return {"slot": visible(slot)}
     config, position = request.config, request.instance

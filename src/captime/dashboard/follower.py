@@ -29,7 +29,7 @@ _KEPT = ("config", "position", "attempt", "captime", "status", "verdict", "runti
 _RECENT = 15
 
 
-class Window:
+class LedgerFollower:
     """What is known of a campaign, kept up to date.
 
     Args:

@@ -8,7 +8,7 @@ is which).
 import math
 
 from captime.errors import UtilityError
-from captime.utilities.domain import shown
+from captime.utilities.checks import shown
 from captime.utilities.exponential import Exponential
 from captime.utilities.log_laplace import LogLaplace
 from captime.utilities.step import Step

@@ -7,7 +7,7 @@ from decimal import Decimal
 from captime.programs.configurations import Setting
 from captime.programs.template import text_of
 
-Worded = Callable[[Mapping[str, Setting]], list[str]]
+SettingsToArguments = Callable[[Mapping[str, Setting]], list[str]]
 """Settings into words; a parameter space brings its own."""
 
 
@@ -22,7 +22,7 @@ def without_exponent(value: Setting) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class ArgumentStyle:
     """The same few words for every setting, or a switch of its own for some.
 
     Attributes:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from captime.utilities.domain import Seconds, number_text, require
+from captime.utilities.checks import Seconds, number_text, require
 from captime.utilities.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)
-class Grace(Formula):
+class DeadlineWindow(Formula):
     """1 up to `start`, 0 from `end` on, and between them what the member says.
 
     Attributes:
