@@ -19,9 +19,9 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign import run_campaign
-from captime.campaign.from_parts import manner_of, question_of
-from captime.campaign.roster import settings_of
-from captime.campaign.stopping import StopRules
+from captime.campaign.from_parts import question_of, run_settings_of
+from captime.campaign.space_members import settings_of
+from captime.campaign.stop_rules import StopRules
 from captime.evidence import Evidence
 from captime.executors import LocalExecutor
 from captime.executors.protocol import Executor
@@ -145,7 +145,7 @@ class Bench:
         """A campaign as `captime run` makes it, until the budget is spent."""
         question = replace(question_of(self.parts), epsilon=epsilon, options={"gamma": 0.0})
         stop = StopRules(cpu=self.budget, wall=self.patience)
-        manner = replace(manner_of(self.parts), jobs=1, pin=False, stop=stop)
+        manner = replace(run_settings_of(self.parts), jobs=1, pin=False, stop=stop)
 
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:  # noqa: ARG001 (protocol's)
             self.on_runs = float(evidence.tally.seconds.sum())

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from captime.campaign import Manner, run_campaign
+from captime.campaign import RunSettings, run_campaign
 from captime.ledger import ConfigRow, LedgerReader
 from captime.ledger.slot_board import SlotBoard, SlotId
 from captime.sources import RuntimeTable
@@ -86,7 +86,7 @@ def demo_ledger(folder: Path, midway: Callable[[Path, Callable[[], None]], None]
                 tell()
                 midway(path, tell)
 
-    run_campaign(question, path, Manner(jobs=_SLOTS), make_executor=virtual_slots(table, _SLOTS), observer=look)
+    run_campaign(question, path, RunSettings(jobs=_SLOTS), make_executor=virtual_slots(table, _SLOTS), observer=look)
     return path
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.campaign import run_campaign
-from captime.campaign.from_parts import manner_of, question_of
+from captime.campaign.from_parts import question_of, run_settings_of
 from captime.ledger.chain import Chain
 from captime.ledger.encoding import to_json
 from captime.ledger.schema import TABLES
@@ -84,7 +84,7 @@ def _recorded(kind: str) -> Path:
     scenario = folder / "scenario.toml"
     scenario.write_text(_COMMON.format(**KINDS[kind]), encoding="utf-8")
     parts = load_scenario(scenario).build()
-    run_campaign(question_of(parts), parts.ledger, manner_of(parts))
+    run_campaign(question_of(parts), parts.ledger, run_settings_of(parts))
     return parts.ledger
 
 

@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 import numpy as np
 
 from campaign_stand_ins import question_on, virtual_slots
-from captime.campaign import Manner, Question, run_campaign
+from captime.campaign import Question, RunSettings, run_campaign
 from captime.certificate import Certificate
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
@@ -61,7 +61,7 @@ def raced_ledger(procedure: str = "race") -> Path:
     """The ledger of a whole campaign, made once, with an explanation beside it."""
     table, question = raced_question(procedure)
     path = shared_memory() / f"{procedure}.ledger"
-    run_campaign(question, path, Manner(jobs=3), make_executor=virtual_slots(table, 3))
+    run_campaign(question, path, RunSettings(jobs=3), make_executor=virtual_slots(table, 3))
     explain(path)
     return path
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from campaign_stand_ins import question_on, small_table, virtual_slots
-from captime.campaign import CampaignResult, Manner, Question, run_campaign
+from captime.campaign import CampaignResult, Question, RunSettings, run_campaign
 from captime.ledger.rows import ConfigRow
-from captime.scenario.pools import as_begun, canonical, listed_of
+from captime.scenario.space_section import as_begun, canonical, listed_of
 from captime.spaces import Proposer, Space, read_space_section
 
 TABLE = small_table(8)
@@ -35,12 +35,12 @@ def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object)
 
 def go(question: Question, path: Path, order: str, **more: object) -> CampaignResult:
     """On with it, or begin."""
-    manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
+    manner = RunSettings(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
     ordered = _in_order(question, manner)
     return run_campaign(ordered, path, manner, make_executor=virtual_slots(TABLE, 2), **more)  # type: ignore[arg-type]
 
 
-def _in_order(question: Question, manner: Manner) -> Question:
+def _in_order(question: Question, manner: RunSettings) -> Question:
     """The question with the order of telling in its identity, as a scenario has it."""
     window = manner.window if manner.order == "fixed" else None
     return replace(question, identity={**question.identity, "order": manner.order, "window": window})
@@ -85,6 +85,6 @@ def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: obj
 
 def search(question: Question, path: Path, order: str = "arrival", **more: object) -> CampaignResult:
     """A campaign on the space."""
-    manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
+    manner = RunSettings(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
     ordered = _in_order(question, manner)
     return run_campaign(ordered, path, manner, make_executor=virtual_slots(WIDE, 2), **more)  # type: ignore[arg-type]

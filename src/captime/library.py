@@ -15,16 +15,16 @@ from warnings import warn
 import numpy as np
 
 from captime.budget import check_delta
-from captime.campaign.earlier import learn_from as lessons_of
-from captime.campaign.executors import executor_of
-from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
 from captime.campaign.held_out import on_files, on_generated, on_values, only
 from captime.campaign.identity import as_begun
-from captime.campaign.measuring import measure, measured_runs
+from captime.campaign.make_executor import executor_of
+from captime.campaign.measurement import measure, measured_runs
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
-from captime.campaign.validating import Validation, refuse_if_silent, usual_captime
-from captime.campaign.validating import validate as compare
+from captime.campaign.transfer import learn_from as lessons_of
+from captime.campaign.validation import Validation, refuse_if_silent, usual_captime
+from captime.campaign.validation import validate as compare
 from captime.errors import ScenarioError
 from captime.executors.signals import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
@@ -32,11 +32,11 @@ from captime.programs.hints import did_you_mean
 from captime.report.campaign_view import Outlook, campaign_view
 from captime.report.shown_result import Result
 from captime.scenario import Scenario, scenario_of
-from captime.scenario.complaints import shown
-from captime.scenario.models import Instances as InstanceFields
-from captime.scenario.models import Target as TargetFields
-from captime.scenario.models import Wishes
-from captime.scenario.pools import SpaceLike, section_for
+from captime.scenario.errors import shown
+from captime.scenario.models import InstancesSection as InstanceFields
+from captime.scenario.models import ScenarioModel
+from captime.scenario.models import TargetSection as TargetFields
+from captime.scenario.space_section import SpaceLike, section_for
 from captime.spaces import Space
 from captime.utilities import Utility
 from captime.utilities.durations import parse_duration
@@ -172,7 +172,7 @@ def configure(
         result = run_campaign(
             question,
             path,
-            manner_of(parts),
+            run_settings_of(parts),
             observer=view,
             interrupted=interrupted,
             make_executor=make,
@@ -238,7 +238,7 @@ def validate(
             path,
             captime=seconds,
             instances=count,
-            manner=with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe),
+            manner=with_jobs(run_settings_of(parts), jobs, oversubscribe=parts.oversubscribe),
             observer=view,
             interrupted=interrupted,
         )
@@ -302,7 +302,7 @@ def _check_kinds(
 ) -> None:
     """Refuse keywords that do not exist, and values of a kind that cannot be meant, in the words of Python."""
     for name in more:
-        if name not in Wishes.model_fields:
+        if name not in ScenarioModel.model_fields:
             raise ScenarioError(f"configure: {_unknown(name)}")
     if not (isinstance(utility, str) or hasattr(utility, "inverse")):
         expected = "a text such as 'log-laplace(1, 1)', or what captime.from_callable makes of a function"
@@ -323,7 +323,7 @@ def _unknown(name: str) -> str:
     if name in InstanceFields.model_fields:
         return f"{name} is a field of the instances; write instances={{'files': '*.cnf', '{name}': …}}"
     own = [each for each in signature(configure).parameters if each != "more"]
-    known = [*own, *(each for each in Wishes.model_fields if each not in own)]
+    known = [*own, *(each for each in ScenarioModel.model_fields if each not in own)]
     return f"{name} is no keyword of configure{did_you_mean(name, known) or '; there are ' + ', '.join(known)}"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray, IntArray
-from captime.campaign.earlier import Course
+from captime.campaign.transfer import EarlierCampaign
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -268,7 +268,7 @@ def taught(repetitions: int, seed: int, *, holds_back: bool, adapts: bool = Fals
             of = np.argsort(-score.mean(axis=1), kind="stable")[of % 3]
         low = score[of, place[order]]
         settings: tuple[Settings, ...] = tuple({"number": number} for number in range(candidates))
-        course = Course("old.ledger", "old", "", settings, of, place[order], low, low, ())
+        course = EarlierCampaign("old.ledger", "old", "", settings, of, place[order], low, low, ())
         known = course.until(start if holds_back else length)
         chosen = max(known, key=lambda each: each.low).settings["number"]
         assert isinstance(chosen, int)
@@ -285,6 +285,6 @@ def test_a_model_taught_by_the_past_is_no_danger_and_one_taught_by_the_future_is
 def test_holding_back_single_runs_only_is_caught() -> None:
     """Whom an earlier campaign ran is itself a lesson about everything it had seen: so runs have the last place of all.
 
-    That is why `Course.place` counts everything that had been begun before a run came back.
+    That is why `EarlierCampaign.place` counts everything that had been begun before a run came back.
     """
     assert taught(60, 8, holds_back=True, adapts=True) > limit_for(60, LOWER * 0.9)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
-from captime.campaign import CampaignResult, Manner, run_campaign
+from captime.campaign import CampaignResult, RunSettings, run_campaign
 from captime.ledger import LedgerReader, crash_points
 from captime.runs import Status
 
 __all__ = ["folder"]
 
 TABLE = small_table(3, 2000)
-MANNER = Manner(jobs=4, order="fixed", window=5)
+MANNER = RunSettings(jobs=4, order="fixed", window=5)
 # A server that has imported everything: each campaign to be killed is a fork of it, and costs milliseconds.
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["captime.campaign", "campaign_stand_ins"])

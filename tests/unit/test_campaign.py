@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import PulledThePlug, folder, ledger_in, question_on, small_table, virtual_slots
-from captime.campaign import CampaignResult, Manner, StopRules, measure, run_campaign, table_of
-from captime.campaign.journal import patiently
+from captime.campaign import CampaignResult, RunSettings, StopRules, measure, run_campaign, table_of
+from captime.campaign.journal import with_retries
 from captime.errors import LedgerLocked, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -42,7 +42,7 @@ def pull_the_plug_after(laps: int) -> Callable[[Procedure, Evidence, Executor], 
     return observe
 
 
-def run(path: Path, workers: int = 1, manner: Manner | None = None, **more: object) -> CampaignResult:
+def run(path: Path, workers: int = 1, manner: RunSettings | None = None, **more: object) -> CampaignResult:
     """A campaign on the small table."""
     question = question_on(TABLE, **{name: more.pop(name) for name in ("epsilon",) if name in more})  # type: ignore[arg-type]
     made = virtual_slots(TABLE, workers)
@@ -87,7 +87,7 @@ def test_intents_come_before_outcomes_and_every_outcome_is_kept(folder: Path) ->
 @pytest.mark.parametrize("order", ["arrival", "fixed"])
 def test_a_finished_campaign_is_recalled_without_a_single_run(folder: Path, workers: int, order: str) -> None:
     """The same certificate, and nothing is paid again."""
-    manner = Manner(jobs=workers, order=order)  # type: ignore[arg-type] # one of two words
+    manner = RunSettings(jobs=workers, order=order)  # type: ignore[arg-type] # one of two words
     first = run(ledger_in(folder), workers, manner)
     made = n_outcomes(first)
     again = run(ledger_in(folder), workers, manner)
@@ -109,10 +109,10 @@ def test_interrupted_and_gone_on_with_one_worker_gives_the_same_certificate(fold
 def test_fixed_order_gives_one_answer_for_all_workers_and_all_cuts(folder: Path) -> None:
     """Whatever the number of slots, however often it is cut off: the same outcomes, the same certificate and rounds."""
     rng = np.random.default_rng(5)
-    whole = run(ledger_in(folder, "whole"), 1, Manner(order="fixed", window=6))
+    whole = run(ledger_in(folder, "whole"), 1, RunSettings(order="fixed", window=6))
     for workers in (1, 2, 6, 20):
         path = ledger_in(folder, f"{workers}")
-        manner = Manner(jobs=workers, order="fixed", window=6)
+        manner = RunSettings(jobs=workers, order="fixed", window=6)
         for _ in range(4):
             with pytest.raises(PulledThePlug):
                 run(path, workers, manner, observer=pull_the_plug_after(int(rng.integers(1, 60))))
@@ -154,7 +154,7 @@ def test_a_ledger_of_another_question_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize("order", ["arrival", "fixed"])
 def test_a_smaller_epsilon_goes_on_with_the_same_runs(folder: Path, order: str) -> None:
     """Every run of the first goal counts for the second, and going on once more repeats nothing."""
-    manner = Manner(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
+    manner = RunSettings(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
     coarse = run(ledger_in(folder), 2, manner, epsilon=0.3)
     fine = run(ledger_in(folder), 2, manner, epsilon=0.12)
     assert coarse.certificate.epsilon <= 0.3
@@ -167,7 +167,7 @@ def test_a_smaller_epsilon_goes_on_with_the_same_runs(folder: Path, order: str) 
 
 def test_a_cpu_budget_is_one_of_the_whole_campaign(folder: Path) -> None:
     """Spent in the first life is spent."""
-    stop = Manner(stop=StopRules(cpu=200.0))
+    stop = RunSettings(stop=StopRules(cpu=200.0))
     first = run(ledger_in(folder), 1, stop)
     assert first.outcome.stopped == "budget"
     again = run(ledger_in(folder), 1, stop)
@@ -216,11 +216,11 @@ def test_a_ledger_that_is_locked_for_a_while_is_waited_for() -> None:
         if len(tries) < 4:
             raise LedgerLocked("somebody is reading with a pen in hand")
 
-    patiently(write)
+    with_retries(write)
     assert len(tries) == 4
     tries.clear()
     with pytest.raises(LedgerLocked):
-        patiently(write, patience=0.0)
+        with_retries(write, patience=0.0)
     assert len(tries) == 1
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from captime.campaign.executors import executor_of
+from captime.campaign.make_executor import executor_of
 from captime.cli import app
 from captime.errors import ScenarioError
 from captime.scenario import Scenario, scenario_of
-from captime.scenario.checkup.surroundings import look_at_executor
+from captime.scenario.checkup.machine import look_at_executor
 from dask_clusters import with_executor
 from scripted_campaign import scripted_campaign
 
@@ -137,7 +137,7 @@ def test_every_command_that_makes_runs_makes_them_where_the_scenario_says(
 def test_doctor_looks_at_the_cluster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """C11: what it tries is tried on this machine, and that is said."""
     pytest.importorskip("distributed", reason="the extra captime[dask]")
-    monkeypatch.setattr("captime.scenario.checkup.surroundings._REACH_SECONDS", 0.3)
+    monkeypatch.setattr("captime.scenario.checkup.machine._REACH_SECONDS", 0.3)
     assert look_at_executor(scenario(folder).build().executor) == []
     (absent,) = look_at_executor(scenario(folder, {"kind": "dask", "address": "tcp://127.0.0.1:1"}).build().executor)
     assert (absent.level, absent.exit_code) == ("failed", 2)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import folder, ledger_in
-from captime.campaign.earlier import Places, check_unlearned, first_attempts, learn_from, learned_words, short
+from captime.campaign.transfer import PositionMap, check_unlearned, first_attempts, learn_from, learned_words, short
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import STATUSES
 from captime.ledger.rows import Noted, SampleRow
 from captime.runs import Status
-from captime.scenario.pools import as_begun
+from captime.scenario.space_section import as_begun
 from captime.spaces import Proposer, read_space_section
 from captime.streams import FiniteStream, GeneratedStream
 from captime.streams.protocol import Instance
@@ -37,7 +37,7 @@ def sample(instance: str, digest: str = "", position: int = 0) -> SampleRow:
 
 def test_what_is_still_to_come_is_known_by_its_content() -> None:
     """Whatever it is called now; and two contents that differ are different whatever they are called."""
-    places = Places(files("in/a.cnf", "in/b.cnf", "in/c.cnf"))
+    places = PositionMap(files("in/a.cnf", "in/b.cnf", "in/c.cnf"))
     assert places.of(sample("elsewhere/x.cnf", "#in/c.cnf")) == 2
     assert places.of(sample("in/b.cnf", "#other")) == -1
     assert places.of(sample("d.cnf", "#d.cnf")) == -1
@@ -45,19 +45,19 @@ def test_what_is_still_to_come_is_known_by_its_content() -> None:
 
 def test_where_a_content_is_not_known_the_name_decides() -> None:
     """Folders and endings do not count: rather too much is held back than too little."""
-    places = Places(files("in/a.cnf", "in/b.cnf", "other/a.cnf.gz"))
+    places = PositionMap(files("in/a.cnf", "in/b.cnf", "other/a.cnf.gz"))
     assert places.of(sample("old/a.cnf")) == 2
     assert places.of(sample("old/b.txt")) == 1
     assert places.of(sample("old/c.cnf")) == -1
     unread = FiniteStream([Instance("a"), Instance("b")], "given", 1)
-    assert Places(unread).of(sample("b.cnf", "#b")) == 1
+    assert PositionMap(unread).of(sample("b.cnf", "#b")) == 1
 
 
 def test_the_last_of_several_places_counts() -> None:
     """An instance that comes twice is passed when it has come twice."""
     listed = (("a", "#1"), ("b", "#2"), ("c", "#1"))
     twice = FiniteStream([Instance(name, digest=digest) for name, digest in listed], "given", 1)
-    assert Places(twice).of(sample("a", "#1")) == 2
+    assert PositionMap(twice).of(sample("a", "#1")) == 2
 
 
 def test_variations_of_an_instance_are_never_passed() -> None:
@@ -65,13 +65,13 @@ def test_variations_of_an_instance_are_never_passed() -> None:
     grouped = files("a1", "a2", "b1", "b2", groups=["a", "a", "b", "b"])
     met = {grouped.at(position).instance.name for position in range(2)}
     for name in ("a1", "a2", "b1", "b2"):
-        place = Places(grouped).of(sample(name, f"#{name}"))
+        place = PositionMap(grouped).of(sample(name, f"#{name}"))
         assert (place == NEVER) == (name not in met)
 
 
 def test_a_generator_counts_by_numbers() -> None:
     """The same number may be the same instance, whatever the campaign's seed: a generator need not ask for one."""
-    places = Places(GeneratedStream(["make", "{k}"], Path("nowhere"), 5, first=10))
+    places = PositionMap(GeneratedStream(["make", "{k}"], Path("nowhere"), 5, first=10))
     assert places.of(sample("13")) == 3
     assert places.of(sample("9")) == -1
     assert places.of(sample("kept.cnf", "#kept")) == -1
@@ -81,12 +81,12 @@ def test_two_campaigns_with_one_seed_share_their_luck() -> None:
     """Also where instances come back: the same seed at the same position is the same draw."""
     endless = files("a", "b", "c", sampling="replace", seed=7)
     same = [SampleRow(position, "a", "#a", endless.at(position).seed) for position in range(5)]
-    assert [Places(endless).of(each) for each in same] == [0, 1, 2, 3, 4]
+    assert [PositionMap(endless).of(each) for each in same] == [0, 1, 2, 3, 4]
     other = files("a", "b", "c", sampling="replace", seed=8)
-    assert {Places(other).of(each) for each in same} == {-1}
+    assert {PositionMap(other).of(each) for each in same} == {-1}
     finite = files("x", "y", seed=7)
-    assert Places(finite).of(SampleRow(1, "a", "#a", finite.at(1).seed)) == 1
-    assert Places(finite).of(SampleRow(4, "a", "#a", endless.at(4).seed)) == 4  # the stream may become longer
+    assert PositionMap(finite).of(SampleRow(1, "a", "#a", finite.at(1).seed)) == 1
+    assert PositionMap(finite).of(SampleRow(4, "a", "#a", endless.at(4).seed)) == 4  # the stream may become longer
 
 
 def test_a_later_attempt_does_not_hide_the_first() -> None:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from captime.campaign.ablation import ablation, is_decided, named_steps, share_of
-from captime.campaign.explaining import difference_between, order_of, path_of, trials_of
+from captime.campaign.explain import difference_between, order_of, path_of, trials_of
 from captime.cli import app
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import Numbered, PulledThePlug, folder, ledger_in, question_on, virtual_slots
-from captime.campaign import CampaignResult, Manner, run_campaign
-from captime.campaign.goals import Goal, Joined, Longer, change_of, goal_of
-from captime.campaign.stopping import StopRules
+from captime.campaign import CampaignResult, RunSettings, run_campaign
+from captime.campaign.goals import AddedConfigurations, Goal, MoreInstances, change_of, goal_of
+from captime.campaign.stop_rules import StopRules
 from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -152,7 +152,7 @@ def test_joining_and_another_goal_come_in_the_order_in_which_they_were_asked_for
         changes = [change_of(note) for note in reader.events()]
         runs = reader.outcomes()
     kinds = [type(change) for change in changes if change is not None]
-    assert kinds == [Goal, Joined, Joined, Goal, Goal]
+    assert kinds == [Goal, AddedConfigurations, AddedConfigurations, Goal, Goal]
     keys = list(zip(runs["config"].tolist(), runs["position"].tolist(), strict=True))
     # What was under way at an end is stopped, and made again.
     assert len(keys) - len(set(keys)) <= 5 * 2 * 8
@@ -352,8 +352,8 @@ def test_goals_are_read_as_they_were_noted() -> None:
     """Also those of ledgers that know nothing of gamma."""
     for goal in (Goal(0.1), Goal(0.1, 0.2, "both"), Goal(0.0, 0.0, "gamma")):
         assert change_of(Noted(1, "goal", goal.facts())) == goal
-    assert change_of(Noted(1, "instances", {"list": [], "length": 9})) == Longer(9)
-    assert change_of(Noted(1, "configurations", {"list": [{}, {}], "earliest": 4})) == Joined(2, 4)
+    assert change_of(Noted(1, "instances", {"list": [], "length": 9})) == MoreInstances(9)
+    assert change_of(Noted(1, "configurations", {"list": [{}, {}], "earliest": 4})) == AddedConfigurations(2, 4)
     assert change_of(Noted(1, "stopped", {"because": "budget"})) is None
     assert goal_of("race", {"boost": 2.0}, 0.1) == Goal(0.1)
     assert goal_of("pool", {"gamma": "0.3"}, 0.1) == Goal(0.1, 0.3, "both")
@@ -365,7 +365,7 @@ def test_goals_are_read_as_they_were_noted() -> None:
 def test_the_clock_of_a_campaign_goes_on_like_its_cost(folder: Path) -> None:
     """Two sittings of 40 s are 80 s, on every certificate and at the end; the stop rule is each sitting's."""
     path = ledger_in(folder)
-    manner = Manner(jobs=2, stop=StopRules(wall=40.0))
+    manner = RunSettings(jobs=2, stop=StopRules(wall=40.0))
     first, second = (
         run_campaign(asked(5, 5, epsilon=0.01), path, manner, make_executor=virtual_slots(TABLE, 2)) for _ in range(2)
     )

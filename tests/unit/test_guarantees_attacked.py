@@ -14,8 +14,8 @@ from captime import simulate
 from captime.arrays import FloatArray
 from captime.campaign import measure
 from captime.campaign import table_of as measured_table_of
-from captime.campaign.measuring import measured_runs
-from captime.campaign.validating import score_ends
+from captime.campaign.measurement import measured_runs
+from captime.campaign.validation import score_ends
 from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors import Executor, VirtualExecutor

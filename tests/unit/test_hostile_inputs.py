@@ -20,7 +20,7 @@ from captime.ledger.ownership import lock_path, read_mark
 from captime.report.trace_story import read_trace_story
 from captime.report.words import LONGEST_MESSAGE, message
 from captime.scenario import load_scenario
-from captime.scenario.models import Executor, Instances, Stop, Target, Wishes
+from captime.scenario.models import ExecutorSection, InstancesSection, ScenarioModel, StopSection, TargetSection
 from captime.sources import read_table
 from captime.spaces.formats import read_space
 from captime.streams.files import from_csv, from_list, read_answers
@@ -165,11 +165,11 @@ def numbers() -> list[str]:
 
 
 SECTIONS: dict[str, type[BaseModel]] = {
-    "": Wishes,
-    "target": Target,
-    "instances": Instances,
-    "stop": Stop,
-    "executor": Executor,
+    "": ScenarioModel,
+    "target": TargetSection,
+    "instances": InstancesSection,
+    "stop": StopSection,
+    "executor": ExecutorSection,
 }
 
 

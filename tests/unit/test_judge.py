@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from captime.campaign.judging import candidates_of, gain_over_default, without_met
+from captime.campaign.judge_candidates import candidates_of, gain_over_default, without_met
 from captime.cli import app
 from captime.errors import ScenarioError
 from captime.scenario import Scenario, load_scenario

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
-from captime.campaign import CampaignResult, Manner, run_campaign
-from captime.campaign.lost_ledger import Watchful
+from captime.campaign import CampaignResult, RunSettings, run_campaign
+from captime.campaign.lost_ledger import LedgerWatchingExecutor
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
 from captime.evidence import Evidence
@@ -189,7 +189,7 @@ def test_a_full_disk_ends_with_the_certificate(
         written(self, *told)  # type: ignore[arg-type] # handed on as it came
 
     monkeypatch.setattr(Ledger, "observed", observed)
-    path, question, manner = ledger_in(folder), question_on(TABLE), Manner(order=order)
+    path, question, manner = ledger_in(folder), question_on(TABLE), RunSettings(order=order)
     result = run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2))
     assert result.outcome.stopped == "ledger"
     assert str(result.trouble) == "the disk is full"
@@ -225,9 +225,9 @@ def test_waiting_for_a_long_run_looks_at_the_ledger_now_and_then() -> None:
     """A run of hours does not keep a lost ledger from being noticed within seconds; timeouts are kept."""
     slow = Slow(virtual_slots(TABLE, 1)(question_on(TABLE).program, ""))
     looks = iter([False, False, True])
-    assert Watchful(slow, lambda: next(looks)).collect() == []
+    assert LedgerWatchingExecutor(slow, lambda: next(looks)).collect() == []
     assert slow.time == 3.0
-    assert Watchful(slow, lambda: False).collect(2.5) == []
+    assert LedgerWatchingExecutor(slow, lambda: False).collect(2.5) == []
     assert slow.time == 5.5
 
 

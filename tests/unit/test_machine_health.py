@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from captime.campaign.census import disturbing
+from captime.campaign.outcome_counts import disturbing
 from captime.supervision import launcher
 from captime.supervision.machine_health import MachineHealth
 from captime.supervision.messages import Launch, Report

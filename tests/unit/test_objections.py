@@ -5,18 +5,18 @@ from typing import Any, cast
 
 import pytest
 
-from captime.campaign.census import Census
-from captime.campaign.objections import Objections
+from captime.campaign.abort_rules import AbortRules
+from captime.campaign.outcome_counts import OutcomeCounts
 from captime.errors import TargetProgramError
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 
 
-def objections(*, drawn: bool) -> Objections:
+def objections(*, drawn: bool) -> AbortRules:
     """With a program and a stream that are there to be named in messages only."""
     program = SimpleNamespace(how_started=lambda config, instance, seed: f"The command was: solve -c{config} {seed}")
     element = SimpleNamespace(instance=SimpleNamespace(path="file", name="file"), seed=1)
     stream = SimpleNamespace(at=lambda position: element)
-    return Objections(cast("Any", program), cast("Any", stream), [], lambda *_, **__: None, None, drawn=drawn)
+    return AbortRules(cast("Any", program), cast("Any", stream), [], lambda *_, **__: None, None, drawn=drawn)
 
 
 def outcome(config: int, instance: int, status: Status = Status.FAILED) -> RunOutcome:
@@ -97,7 +97,7 @@ def test_a_guard_that_stops_everything_is_told_with_the_other_clock() -> None:
 @pytest.mark.parametrize("status", [Status.CAPPED, Status.FAILED, Status.ABANDONED])
 def test_a_campaign_without_any_answer_is_no_success(status: Status) -> None:
     """Whatever happened to its runs; one answer in an earlier life of it is enough."""
-    census, look = Census(), objections(drawn=False)
+    census, look = OutcomeCounts(), objections(drawn=False)
     runs = [outcome(0, number, status) for number in range(5)]
     census.take(runs)
     look(runs)
@@ -109,6 +109,6 @@ def test_a_campaign_without_any_answer_is_no_success(status: Status) -> None:
 
 def test_a_campaign_without_any_run_is_nobodys_fault() -> None:
     """A single configuration, or everything lost."""
-    census = Census()
+    census = OutcomeCounts()
     census.take([outcome(0, 0, Status.LOST)])
     objections(drawn=False).at_the_end(census)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
-from captime.campaign import Manner, run_campaign
+from captime.campaign import RunSettings, run_campaign
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
@@ -39,7 +39,11 @@ def watched(folder: Path, view: View) -> list[str]:
 
     table = small_table()
     run_campaign(
-        question_on(table), ledger_in(folder), Manner(jobs=2), make_executor=virtual_slots(table, 2), observer=observe
+        question_on(table),
+        ledger_in(folder),
+        RunSettings(jobs=2),
+        make_executor=virtual_slots(table, 2),
+        observer=observe,
     )
     return lines
 

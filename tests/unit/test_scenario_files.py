@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from captime.errors import ScenarioError
 from captime.runs import RunRequest
 from captime.scenario import load_scenario, scenario_of, template
-from captime.scenario.models import Wishes
+from captime.scenario.models import ScenarioModel
 from captime.scenario.units import bytes_of, seconds_of
 
 PYTHON = sys.executable
@@ -81,7 +81,9 @@ def test_the_template_is_valid_and_shows_every_field(folder: Path) -> None:
     load_scenario(written(folder, template())).build()
     shown = set(re.findall(r"^(?:# )?(\w+) =", template(), flags=re.MULTILINE))
     shown |= set(re.findall(r"^(?:# )?\[([\w.]+)\]", template(), flags=re.MULTILINE))
-    assert [name for name in field_names(Wishes) if name.rpartition(".")[2] not in shown and name not in shown] == []
+    assert [
+        name for name in field_names(ScenarioModel) if name.rpartition(".")[2] not in shown and name not in shown
+    ] == []
     for line in re.findall(r"^# (\w+ = .*)$", template(), flags=re.MULTILINE):
         tomllib.loads(line)
 
@@ -100,7 +102,10 @@ def test_the_template_names_the_real_defaults() -> None:
         k: v for k, v in document["target"].items() if k not in ("settings_style", "switches", "environment", "kind")
     }
     document["instances"] = {k: v for k, v in document["instances"].items() if k not in ("suffix", "folder", "answers")}
-    told, plain = Wishes.model_validate(dict(document, ledger=None)), Wishes.model_validate(tomllib.loads(template()))
+    told, plain = (
+        ScenarioModel.model_validate(dict(document, ledger=None)),
+        ScenarioModel.model_validate(tomllib.loads(template())),
+    )
     assert told == plain
 
 
@@ -118,7 +123,7 @@ def test_every_field_is_documented_and_nothing_else_is() -> None:
     """docs/scenario.md has a row for each field of each section."""
     page = (Path(__file__).parents[2] / "docs" / "scenario.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w.]+)` \|", page, flags=re.MULTILINE)
-    assert sorted(rows) == sorted(field_names(Wishes))
+    assert sorted(rows) == sorted(field_names(ScenarioModel))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from captime.cli import app
 from captime.scenario import load_scenario, template
-from captime.scenario.models import Wishes
+from captime.scenario.models import ScenarioModel
 from captime.scenario.schema import SCHEMA_FILE, SCHEMA_LINE, scenario_schema
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("*.toml"))
@@ -25,7 +25,7 @@ def test_it_is_a_schema_and_knows_every_field() -> None:
     Draft7Validator.check_schema(scenario_schema())
     schema = scenario_schema()
     fields = schema["properties"]
-    assert set(fields) == set(Wishes.model_fields)
+    assert set(fields) == set(ScenarioModel.model_fields)
     sections = {f"#/$defs/{name}": section for name, section in schema["$defs"].items()}
     told = {name: {**sections.get(field.get("$ref"), {}), **field} for name, field in fields.items()}
     assert [name for name, field in told.items() if not field.get("description")] == []

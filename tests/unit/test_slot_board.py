@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table
-from captime.campaign import Manner, run_campaign
+from captime.campaign import RunSettings, run_campaign
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.evidence import Evidence
@@ -217,7 +217,7 @@ def test_a_campaign_has_a_board_as_long_as_it_runs(folder: Path) -> None:
     def look(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
         seen.append(read_slots(path).seats[0])
 
-    run_campaign(question_on(table), path, Manner(jobs=2), make_executor=make, observer=look)
+    run_campaign(question_on(table), path, RunSettings(jobs=2), make_executor=make, observer=look)
     assert len({seated.run for seated in seen}) > 10
     assert not slots_path(path).exists()
 

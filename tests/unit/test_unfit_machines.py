@@ -14,7 +14,7 @@ import pytest
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
 from captime.arrays import IntArray
-from captime.campaign import Manner, run_campaign
+from captime.campaign import RunSettings, run_campaign
 from captime.campaign.journal import ClockWatch
 from captime.errors import MachineUnfit
 from captime.executors.protocol import Executor
@@ -400,7 +400,7 @@ def campaign(path: Path, flags: tuple[str, ...], laps: Sequence[int], victim: in
     def make(program: Program, tag: str) -> Executor:
         return OutOfRoom(made(program, tag), flags, laps, victim)
 
-    return run_campaign(question_on(TABLE), path, Manner(patience=patience), make_executor=make)
+    return run_campaign(question_on(TABLE), path, RunSettings(patience=patience), make_executor=make)
 
 
 @pytest.fixture(scope="module")

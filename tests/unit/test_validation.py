@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 import captime
 from captime import configure
-from captime.campaign.held_out import met_before
-from captime.campaign.validating import Validation, Worth, score_ends, validate
+from captime.campaign.held_out import used_in_tuning
+from captime.campaign.validation import Validation, Worth, score_ends, validate
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.cli.validate import row_named, values_typed
@@ -201,7 +201,7 @@ def test_generated_instances_are_known_by_the_files_that_were_kept_and_else_by_t
     listed = [Listed(str(path)) for path in sorted(given.iterdir())]
     stream = FiniteStream(look_at(listed, given, "here", allow_duplicates=False)[0], "given")
     samples = [SampleRow(0, "0"), SampleRow(1, "1")]
-    assert met_before(samples, scenario, stream) == ["1.cnf", "same.cnf"]
+    assert used_in_tuning(samples, scenario, stream) == ["1.cnf", "same.cnf"]
 
 
 def told_of(seen: tuple[float, float], *, asked: tuple[tuple[str, str], ...], leader: str) -> Validated:

@@ -13,7 +13,7 @@ from captime.arrays import FloatArray
 from captime.bounds.mixture import log_wealth
 from captime.budget import check_delta
 from captime.campaign.paired import difference, log_inverse_of
-from captime.campaign.validating import Worth
+from captime.campaign.validation import Worth
 
 # Shares that are refuted one after the other, from each end; fixed beforehand. Finer where sentences are made of them.
 _SHARES = np.concatenate((np.arange(-20, -2) / 10.0, np.arange(-20, 121) / 100.0, np.arange(13, 31) / 10.0))

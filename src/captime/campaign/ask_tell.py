@@ -17,6 +17,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from captime.campaign.external_runs import (
+    listed_rows,
+    outcome_told,
+    proposer_on,
+    question_for,
+    recorded_seed,
+    stream_for,
+)
 from captime.campaign.goals import Change, change_of
 from captime.campaign.identity import (
     Growth,
@@ -29,16 +37,8 @@ from captime.campaign.identity import (
 from captime.campaign.journal import LedgerJournal
 from captime.campaign.question import Question
 from captime.campaign.recording import Recorder
-from captime.campaign.roster import Growing, Roster
+from captime.campaign.space_members import GrowingProcedure, SpaceMembers
 from captime.campaign.steering import Steering, first_goal, new_changes
-from captime.campaign.told_by_hand import (
-    listed_rows,
-    outcome_told,
-    proposer_on,
-    question_for,
-    recorded_seed,
-    stream_for,
-)
 from captime.certificate import Certificate
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
@@ -47,7 +47,7 @@ from captime.ledger.rows import Event, Noted, Started
 from captime.live import Journal, NoJournal, tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunRequest, Status
-from captime.scenario.pools import SpaceLike
+from captime.scenario.space_section import SpaceLike
 from captime.skeptic.audit import Audit, audit
 from captime.utilities import Utility
 
@@ -177,7 +177,9 @@ class AskTell:
 
     # ------------------------------------------------------------------ the books
 
-    def _fresh_books(self, begun: Question, length: int | None = None) -> tuple[Procedure, Evidence, Roster | None]:
+    def _fresh_books(
+        self, begun: Question, length: int | None = None
+    ) -> tuple[Procedure, Evidence, SpaceMembers | None]:
         """Return who decides and what is known, as they are before the first run."""
         question, roster = self._question, None
         procedure = begun.build(length)
@@ -187,8 +189,8 @@ class AskTell:
         if question.proposer is not None:
             known = () if self._ledger is None else self._ledger.configs
             write = _forget if self._ledger is None else self._ledger.added
-            roster = Roster(question.proposer, question.program, question.configs, known, write)
-            procedure = Growing(procedure, roster, evidence)
+            roster = SpaceMembers(question.proposer, question.program, question.configs, known, write)
+            procedure = GrowingProcedure(procedure, roster, evidence)
         return procedure, evidence, roster
 
     def _record_in(self, path: Path) -> None:

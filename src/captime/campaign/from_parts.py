@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from captime.campaign.question import Question
-from captime.campaign.run import Manner
-from captime.campaign.stopping import StopRules
+from captime.campaign.run import RunSettings
+from captime.campaign.stop_rules import StopRules
 from captime.errors import ScenarioError
 from captime.scenario.machine import allowed_cores
 from captime.scenario.parts import Parts
@@ -37,7 +37,7 @@ def question_of(parts: Parts) -> Question:
     )
 
 
-def manner_of(parts: Parts) -> Manner:
+def run_settings_of(parts: Parts) -> RunSettings:
     """How it is carried out."""
     stop = parts.stop
     rules = StopRules(
@@ -45,7 +45,7 @@ def manner_of(parts: Parts) -> Manner:
         wall=np.inf if stop.wall is None else stop.wall,
         until=stop.until,
     )
-    return Manner(
+    return RunSettings(
         jobs=parts.jobs,
         order=parts.order,
         window=parts.window,
@@ -56,7 +56,7 @@ def manner_of(parts: Parts) -> Manner:
     )
 
 
-def with_jobs(manner: Manner, jobs: int | None, *, oversubscribe: bool) -> Manner:
+def with_jobs(manner: RunSettings, jobs: int | None, *, oversubscribe: bool) -> RunSettings:
     """The same with another number of jobs, as long as they do not disturb each other."""
     if jobs is None:
         return manner

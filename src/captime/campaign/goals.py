@@ -42,7 +42,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Longer:
+class MoreInstances:
     """The stream has become longer.
 
     Attributes:
@@ -53,7 +53,7 @@ class Longer:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class AddedConfigurations:
     """Configurations were added.
 
     Attributes:
@@ -65,7 +65,7 @@ class Joined:
     earliest: int
 
 
-Change: TypeAlias = Goal | Longer | Joined
+Change: TypeAlias = Goal | MoreInstances | AddedConfigurations
 
 
 def goal_of(procedure: str, options: Mapping[str, object], epsilon: float) -> Goal:
@@ -95,9 +95,9 @@ def change_of(note: Noted) -> Change | None:
             gamma, stop = facts.get("gamma"), facts.get("stop")
             return Goal(float(facts["epsilon"]), None if gamma is None else float(gamma), stop)
         case "instances":
-            return Longer(int(facts["length"]))
+            return MoreInstances(int(facts["length"]))
         case "configurations":
-            return Joined(len(facts["list"]), int(facts["earliest"]))
+            return AddedConfigurations(len(facts["list"]), int(facts["earliest"]))
         case _:
             return None
 
@@ -125,7 +125,7 @@ def set_length(procedure: Procedure, length: int) -> None:
     procedure.more_instances(length)
 
 
-def let_join(procedure: Procedure, joined: Joined) -> int:
+def add_configurations(procedure: Procedure, joined: AddedConfigurations) -> int:
     """From here on there are more configurations; return the index of the first."""
     if not isinstance(procedure, TakesNewcomers):
         raise ScenarioDiffers(
@@ -142,7 +142,7 @@ def reached(procedure: Procedure, goal: Goal) -> bool:
     return procedure.certificate().epsilon <= goal.epsilon
 
 
-class OneAfterTheOther(AroundProcedure):
+class GoalsInOrder(AroundProcedure):
     """A procedure that hears of each change once it has come to where nothing before it is left to do.
 
     Args:
@@ -161,7 +161,7 @@ class OneAfterTheOther(AroundProcedure):
     def finished(self) -> str | None:
         """See the protocol."""
         while True:
-            everyone = not any(isinstance(change, Joined) for change in self._waiting)
+            everyone = not any(isinstance(change, AddedConfigurations) for change in self._waiting)
             if everyone and self._last is not None and reached(self._procedure, self._last):
                 return "epsilon"
             content = super().finished()
@@ -177,7 +177,7 @@ def _due(change: Change, content: str) -> bool:
     match change:
         case Goal():
             return content == "epsilon"
-        case Longer():
+        case MoreInstances():
             return content == "instances"
-        case Joined():
+        case AddedConfigurations():
             return True

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.roster import configuration_of
+from captime.campaign.space_members import configuration_of
 from captime.errors import ScenarioError
 from captime.ledger.rows import ConfigRow, SampleRow
 from captime.scenario import Scenario
-from captime.scenario.complaints import Place
-from captime.scenario.models import Instances
+from captime.scenario.errors import SourceLocation
+from captime.scenario.models import InstancesSection
 from captime.streams import FiniteStream, GeneratedStream, Instance
 from captime.streams.contents import digest_of_file
 
@@ -72,15 +72,15 @@ def only(campaign: Scenario, rows: Iterable[ConfigRow]) -> Scenario:
 def _with(campaign: Scenario, section: Mapping[str, Any], where: str) -> Scenario:
     """Return the scenario with another `[instances]`, in random order: a part of them is still a random part."""
     duplicates = {"allow_duplicates": True} if campaign.wishes.instances.allow_duplicates else {}
-    instances = Instances.model_validate({**section, "sampling": "shuffle", **duplicates})
+    instances = InstancesSection.model_validate({**section, "sampling": "shuffle", **duplicates})
     wishes = campaign.wishes.model_copy(update={"instances": instances})
     return replace(campaign, wishes=wishes, place=_AsGiven(campaign.place, where))
 
 
-class _AsGiven(Place):
+class _AsGiven(SourceLocation):
     """Names the option in complaints about instances: the scenario's own line is right."""
 
-    def __init__(self, place: Place, where: str) -> None:
+    def __init__(self, place: SourceLocation, where: str) -> None:
         super().__init__(place.name)
         self._place = place
         self._where = where
@@ -89,7 +89,7 @@ class _AsGiven(Place):
         return self._where if field[:1] == ("instances",) else self._place(*field)
 
 
-def met_before(samples: Iterable[SampleRow], campaign: Scenario, tested: FiniteStream) -> list[str]:
+def used_in_tuning(samples: Iterable[SampleRow], campaign: Scenario, tested: FiniteStream) -> list[str]:
     """Return the names of the instances on which the campaign has made runs.
 
     A file is known by its content, whatever it is called. Generated instances have no digest on record: the files that

@@ -27,7 +27,7 @@ def _nothing() -> None:
     """Nobody has anything to write down."""
 
 
-def patiently(write: Callable[[], None], patience: float = _PATIENCE) -> None:
+def with_retries(write: Callable[[], None], patience: float = _PATIENCE) -> None:
     """Write, and try again while somebody else keeps the file locked; nothing is started or decided meanwhile.
 
     Args:
@@ -119,13 +119,13 @@ class LedgerJournal:
         self._before_start()
         positions = {request.instance for request in requests}
         samples = {position: sample_at(self._stream, position) for position in positions}
-        patiently(lambda: self._ledger.started(requests, samples))
+        with_retries(lambda: self._ledger.started(requests, samples))
         reached("announced")
 
     def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
         """See the protocol."""
         self._look_at_clock()
-        patiently(lambda: self._ledger.observed(outcomes, seen))
+        with_retries(lambda: self._ledger.observed(outcomes, seen))
         reached("acknowledged")
         for reader in self._readers:
             reader(outcomes)

@@ -16,7 +16,7 @@ from captime.runs import RunOutcome
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
-class Watchful(ExecutorWrapper):
+class LedgerWatchingExecutor(ExecutorWrapper):
     """An executor that looks at something else about once a second while it waits for runs.
 
     Args:

@@ -14,10 +14,10 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.bounds import Mixture
-from captime.campaign.measuring import measured_runs, survey_of
+from captime.campaign.measurement import measured_runs, survey_of
 from captime.campaign.question import Question
-from captime.campaign.run import MakeExecutor, Manner, run_campaign
-from captime.campaign.validating import Worth, score_ends
+from captime.campaign.run import MakeExecutor, RunSettings, run_campaign
+from captime.campaign.validation import Worth, score_ends
 from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.live import Observer
@@ -68,7 +68,7 @@ def compare_until(
     *,
     captime: float,
     instances: int | None = None,
-    manner: Manner | None = None,
+    manner: RunSettings | None = None,
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
     make_executor: MakeExecutor | None = None,

@@ -15,7 +15,7 @@ from captime.procedures.options import build_procedure
 from captime.programs.answers import TOLERANCE
 from captime.programs.protocol import GrowingProgram
 from captime.scenario.identity import plain
-from captime.scenario.pools import pool_terms_of
+from captime.scenario.space_section import pool_terms_of
 from captime.spaces import Proposer
 from captime.streams.protocol import InstanceStream
 from captime.utilities import Utility

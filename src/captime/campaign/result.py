@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from captime.arrays import FloatArray
-from captime.campaign.census import Census
+from captime.campaign.outcome_counts import OutcomeCounts
 from captime.campaign.question import Question
 from captime.certificate import Certificate
 from captime.errors import CaptimeError
@@ -52,7 +52,7 @@ class CampaignResult:
     outcome: LiveOutcome = field(repr=False)
     ledger: Path
     head: str
-    census: Census
+    census: OutcomeCounts
     bound: str
     repeats: bool
     isolation: str

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.campaign.census import Census
-from captime.campaign.earlier import Earlier, learned_words
-from captime.campaign.goals import Change, OneAfterTheOther
+from captime.campaign.abort_rules import AbortRules
+from captime.campaign.fixed_order_replay import ReplayingExecutor
+from captime.campaign.goals import Change, GoalsInOrder
 from captime.campaign.identity import (
     Growth,
     check_identity,
@@ -23,17 +23,17 @@ from captime.campaign.identity import (
     step_on_record,
 )
 from captime.campaign.journal import LedgerJournal, OrdersJournal
-from captime.campaign.lost_ledger import Watchful, check_no_rescue, with_what_was_lost
-from captime.campaign.objections import Objections
+from captime.campaign.lost_ledger import LedgerWatchingExecutor, check_no_rescue, with_what_was_lost
+from captime.campaign.outcome_counts import OutcomeCounts
 from captime.campaign.question import Question
 from captime.campaign.recording import Recorder
-from captime.campaign.remembering import Remembering
 from captime.campaign.repeatability import refuse_if_not, try_twice
 from captime.campaign.result import CampaignResult
-from captime.campaign.resuming import Memory, go_on, write_off
-from captime.campaign.roster import Growing, Roster
+from captime.campaign.resume import RecordedRuns, resume_campaign, write_off
+from captime.campaign.space_members import GrowingProcedure, SpaceMembers
 from captime.campaign.steering import Steering, first_goal, new_changes, note_lessons
-from captime.campaign.stopping import StopRules
+from captime.campaign.stop_rules import StopRules
+from captime.campaign.transfer import EarlierCampaigns, learned_words
 from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.fixed_order import FixedOrderExecutor
@@ -59,7 +59,7 @@ MakeExecutor = Callable[[Program, str], Executor]
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunSettings:
     """How a campaign is carried out; nothing that its answer's validity depends on.
 
     Attributes:
@@ -87,7 +87,7 @@ class Manner:
     check_repeatability: bool = False
     patience: float = PATIENCE
 
-    def taking_over(self) -> "Manner":
+    def taking_over(self) -> "RunSettings":
         """The same, on a ledger that another machine has not closed."""
         return replace(self, take_over=True)
 
@@ -106,12 +106,12 @@ def _never() -> bool:
 def run_campaign(
     question: Question,
     path: Path,
-    manner: Manner | None = None,
+    manner: RunSettings | None = None,
     *,
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
     make_executor: MakeExecutor | None = None,
-    earlier: Earlier | None = None,
+    earlier: EarlierCampaigns | None = None,
 ) -> CampaignResult:
     """Begin a campaign, or go on with the one in this ledger, until its goal is reached or a rule stops it.
 
@@ -124,7 +124,7 @@ def run_campaign(
         make_executor: Where runs happen; slots on this machine if it is left out.
         earlier: On a space, earlier campaigns from which the model learns, and nobody else.
     """
-    manner = manner or Manner()
+    manner = manner or RunSettings()
     first = question.build()
     if first.plan.repeats and not question.program.repeatable:
         raise ScenarioError(
@@ -178,7 +178,7 @@ def _check_repeatability(question: Question, make: MakeExecutor) -> None:
 
 
 @contextmanager
-def _ledger_for(question: Question, path: Path, manner: Manner) -> Iterator[Ledger]:
+def _ledger_for(question: Question, path: Path, manner: RunSettings) -> Iterator[Ledger]:
     if path.exists():
         with Ledger.open(path, take_over=manner.take_over) as ledger:
             yield ledger
@@ -187,7 +187,7 @@ def _ledger_for(question: Question, path: Path, manner: Manner) -> Iterator[Ledg
             yield ledger
 
 
-def _local(manner: Manner) -> MakeExecutor:
+def _local(manner: RunSettings) -> MakeExecutor:
     def make(program: Program, tag: str) -> Executor:
         # One more request in hand per two slots: a slot that falls free begins at once, while the outcome is written.
         ahead = max(1, manner.jobs // 2)
@@ -208,10 +208,10 @@ class _Campaign:
         question: Question,
         ledger: Ledger,
         inner: Executor,
-        manner: Manner,
+        manner: RunSettings,
         *,
         growth: Growth,
-        earlier: Earlier | None,
+        earlier: EarlierCampaigns | None,
         clock: float,
     ) -> None:
         self._clock = clock
@@ -221,17 +221,19 @@ class _Campaign:
         self._ledger = ledger
         self._inner = inner
         self._manner = manner
-        self._census = Census()
-        watched = Watchful(inner, ledger.looked_lost) if isinstance(inner, LocalExecutor | Remote) else inner
+        self._census = OutcomeCounts()
+        watched = (
+            LedgerWatchingExecutor(inner, ledger.looked_lost) if isinstance(inner, LocalExecutor | Remote) else inner
+        )
         repeatable = question.program.repeatable
         self._waiting = WaitingExecutor(watched, manner.patience, ledger.noted, repeatable=repeatable)
         self._losses = LossLimit(self._waiting, repeatable=repeatable)
         book = AnswerBook(question.tolerance) if manner.conflicts else None
         drawn = question.proposer is not None
-        self._objections = Objections(
+        self._objections = AbortRules(
             question.program, question.stream, question.configs, ledger.noted, book, drawn=drawn, clock=question.clock
         )
-        self._memory = Memory(self._census, self._objections, self._losses)
+        self._memory = RecordedRuns(self._census, self._objections, self._losses)
         self._learned: list[Noted] = []
         self._recorder = Recorder(ledger, len(question.configs), clock)
 
@@ -244,7 +246,7 @@ class _Campaign:
         roster = None
         if question.proposer is not None:
             roster = self._roster(question.proposer)
-            procedure = Growing(procedure, roster, evidence)
+            procedure = GrowingProcedure(procedure, roster, evidence)
         steering = Steering(question, ledger, procedure, evidence, roster)
         executor, journal = self._recall(procedure, evidence, steering.apply)
         ledger.noted(
@@ -294,12 +296,12 @@ class _Campaign:
             before_start=lambda: self._recorder.facts(procedure),
         )
         if not in_order:
-            go_on(procedure, evidence, ledger, memory, repeatable=repeatable, apply=apply)
+            resume_campaign(procedure, evidence, ledger, memory, repeatable=repeatable, apply=apply)
             return self._losses, journal
         for _ in memory.reading(ledger.replay()):
             pass
         write_off(ledger, memory, repeatable=repeatable)
-        remembering = Remembering(self._losses, journal, memory.known, memory.attempts)
+        remembering = ReplayingExecutor(self._losses, journal, memory.known, memory.attempts)
         # A ledger of an earlier release has runs without orders; orders from the beginning must not follow them.
         unordered = bool(memory.attempts) and not memory.orders
         return FixedOrderExecutor(remembering, self._manner.window), None if unordered else OrdersJournal(
@@ -317,16 +319,18 @@ class _Campaign:
         )
         return begun.build(None if length is None else int(str(length)))
 
-    def _roster(self, proposer: Proposer) -> Roster:
+    def _roster(self, proposer: Proposer) -> SpaceMembers:
         """On a space configurations come into being when they are asked for."""
         question, ledger = self._question, self._ledger
-        return Roster(proposer, question.program, question.configs, ledger.configs, ledger.added, earlier=self._earlier)
+        return SpaceMembers(
+            proposer, question.program, question.configs, ledger.configs, ledger.added, earlier=self._earlier
+        )
 
     def _changed(self, procedure: Procedure, apply: Callable[[Change], None]) -> Procedure:
         """The procedure, with everything as it is asked for now."""
         changes = new_changes(self._question, self._ledger, self._memory, self._growth, self._fresh)
         if self._manner.order == "fixed":
-            return OneAfterTheOther(procedure, [*self._memory.changes, *changes], apply)
+            return GoalsInOrder(procedure, [*self._memory.changes, *changes], apply)
         for change in changes:
             apply(change)
         return procedure

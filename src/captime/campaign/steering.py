@@ -4,12 +4,22 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, assert_never
 
-from captime.campaign.earlier import NOTE, Earlier
-from captime.campaign.goals import Change, Goal, Joined, Longer, change_of, goal_of, let_join, set_goal, set_length
+from captime.campaign.goals import (
+    AddedConfigurations,
+    Change,
+    Goal,
+    MoreInstances,
+    add_configurations,
+    change_of,
+    goal_of,
+    set_goal,
+    set_length,
+)
 from captime.campaign.identity import Growth, order_listed
 from captime.campaign.question import Question
-from captime.campaign.resuming import Memory
-from captime.campaign.roster import Roster, configuration_of
+from captime.campaign.resume import RecordedRuns
+from captime.campaign.space_members import SpaceMembers, configuration_of
+from captime.campaign.transfer import NOTE, EarlierCampaigns
 from captime.evidence import Evidence
 from captime.ledger import Ledger
 from captime.ledger.rows import ConfigRow, Noted
@@ -28,7 +38,7 @@ class Steering:
     """
 
     def __init__(
-        self, question: Question, ledger: Ledger, procedure: Procedure, evidence: Evidence, roster: Roster | None
+        self, question: Question, ledger: Ledger, procedure: Procedure, evidence: Evidence, roster: SpaceMembers | None
     ) -> None:
         self._question = question
         self._ledger = ledger
@@ -40,7 +50,7 @@ class Steering:
     def apply(self, change: Change) -> None:
         """From now on it is so."""
         first = make(self._procedure, change)
-        if isinstance(change, Joined):
+        if isinstance(change, AddedConfigurations):
             self._join(first, change.count)
         # Whoever was out of it may be in it again.
         self._evidence.retire(self._procedure.candidates)
@@ -66,10 +76,10 @@ def make(procedure: Procedure, change: Change) -> int:
     match change:
         case Goal():
             set_goal(procedure, change)
-        case Longer(length):
+        case MoreInstances(length):
             set_length(procedure, length)
-        case Joined():
-            return let_join(procedure, change)
+        case AddedConfigurations():
+            return add_configurations(procedure, change)
         case _:
             assert_never(change)
     return 0
@@ -132,7 +142,7 @@ def new_changes(
     return changes
 
 
-def note_lessons(earlier: Earlier | None, ledger: Ledger, memory: Memory) -> list[Noted]:
+def note_lessons(earlier: EarlierCampaigns | None, ledger: Ledger, memory: RecordedRuns) -> list[Noted]:
     """Write down from whom the model learns, unless that is on record; return all that is."""
     noted = [note for note in memory.notes if note.kind == NOTE]
     known = {(note.facts["campaign"], note.facts["head"]) for note in noted}

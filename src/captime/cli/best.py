@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from captime.campaign.roster import configuration_of
+from captime.campaign.space_members import configuration_of
 from captime.certificate import Certificate
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing, scenario_of
 from captime.errors import ScenarioError

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from captime.campaign import CampaignResult, run_campaign
-from captime.campaign.from_parts import manner_of, question_of
+from captime.campaign.from_parts import question_of, run_settings_of
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
 from captime.errors import MissingExtra, ScenarioError
@@ -128,7 +128,7 @@ def _run(path: Path) -> CampaignResult:
         asking_to_stop() as asked,
         campaign_view(question.names, question.epsilon, "captime demo", quiet=False, ledger=parts.ledger) as view,
     ):
-        return run_campaign(question, parts.ledger, manner_of(parts), observer=view, interrupted=asked)
+        return run_campaign(question, parts.ledger, run_settings_of(parts), observer=view, interrupted=asked)
 
 
 def _kissat() -> str:

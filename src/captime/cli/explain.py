@@ -12,8 +12,7 @@ import typer
 from captime.arrays import FloatArray
 from captime.budget import check_delta
 from captime.campaign.ablation import ablation, is_decided
-from captime.campaign.executors import executor_of
-from captime.campaign.explaining import (
+from captime.campaign.explain import (
     Group,
     difference_between,
     on_candidates,
@@ -22,13 +21,14 @@ from captime.campaign.explaining import (
     places_of,
     trials_of,
 )
-from captime.campaign.from_parts import manner_of, with_jobs
+from captime.campaign.from_parts import run_settings_of, with_jobs
 from captime.campaign.held_out import on_files, on_values
 from captime.campaign.identity import with_recorded_seed
-from captime.campaign.judging import listed_question
-from captime.campaign.measuring import survey_of
+from captime.campaign.judge_candidates import listed_question
+from captime.campaign.make_executor import executor_of
+from captime.campaign.measurement import survey_of
 from captime.campaign.paired import Compared, Decided, compare_until
-from captime.campaign.validating import usual_captime
+from captime.campaign.validation import usual_captime
 from captime.cli.interrupts import Asked, asking_to_stop
 from captime.cli.printing import say
 from captime.cli.recorded import say_missing, scenario_of
@@ -243,7 +243,7 @@ class _Work:
         number = scenario_hash(plain(survey_of(question, seconds, instances).identity))[:8]
         path = self.ledger.with_suffix(f".explain-{purpose}-{number}.ledger")
         on_cluster = parts.executor.kind != "local"
-        manner = with_jobs(manner_of(parts), self.jobs, oversubscribe=parts.oversubscribe or on_cluster)
+        manner = with_jobs(run_settings_of(parts), self.jobs, oversubscribe=parts.oversubscribe or on_cluster)
         manner = replace(manner, stop=replace(manner.stop, cpu=cpu, wall=inf, until=None))
         with (
             executor_of(parts, path, jobs=self.jobs, interrupted=self.asked) as make,

@@ -13,12 +13,11 @@ import typer
 
 from captime.arrays import FloatArray
 from captime.campaign import CampaignResult, run_campaign
-from captime.campaign.executors import executor_of
-from captime.campaign.from_parts import manner_of, with_jobs
+from captime.campaign.from_parts import run_settings_of, with_jobs
 from captime.campaign.held_out import on_files, on_generated, on_values
 from captime.campaign.identity import as_begun, with_recorded_seed
-from captime.campaign.judging import (
-    Candidate,
+from captime.campaign.judge_candidates import (
+    JudgedCandidate,
     candidates_of,
     gain_over_default,
     listed_question,
@@ -26,9 +25,10 @@ from captime.campaign.judging import (
     race_of,
     without_met,
 )
+from captime.campaign.make_executor import executor_of
 from captime.campaign.paired import DECIDED, Compared, compare_until
-from captime.campaign.run import Manner
-from captime.campaign.validating import usual_captime
+from captime.campaign.run import RunSettings
+from captime.campaign.validation import usual_captime
 from captime.cli.interrupts import Asked, asking_to_stop
 from captime.cli.printing import say
 from captime.cli.validate import pattern_typed, values_typed
@@ -177,9 +177,9 @@ def _files(patterns: Sequence[str]) -> list[Path]:
     return found
 
 
-def _manner(parts: Parts, jobs: int | None, cpu: float) -> Manner:
+def _manner(parts: Parts, jobs: int | None, cpu: float) -> RunSettings:
     on_cluster = parts.executor.kind != "local"
-    manner = with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster)
+    manner = with_jobs(run_settings_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster)
     return replace(manner, stop=replace(manner.stop, cpu=cpu))
 
 
@@ -228,7 +228,7 @@ def _raced(terms: _Terms, race: Scenario, file: Path, cpu: float) -> CampaignRes
 
 
 def _gain(
-    terms: _Terms, race: Scenario, pair: tuple[Candidate, Candidate], n_candidates: int, cpu: float
+    terms: _Terms, race: Scenario, pair: tuple[JudgedCandidate, JudgedCandidate], n_candidates: int, cpu: float
 ) -> Gain | None:
     """Compare the winner with the default; None if no CPU time is left for it."""
     if cpu <= 0:

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from captime.campaign import CampaignResult, measure, table_of
-from captime.campaign.executors import executor_of
-from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
 from captime.campaign.identity import with_recorded_seed
-from captime.campaign.measuring import SURVEY, check_sampling
+from captime.campaign.make_executor import executor_of
+from captime.campaign.measurement import SURVEY, check_sampling
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.errors import ScenarioError
@@ -64,7 +64,7 @@ def measure_command(
     question = replace(question_of(parts), proposer=None)
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
     on_cluster = parts.executor.kind != "local"
-    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
+    manner = with_jobs(run_settings_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
     check_sampling(question)
     with asking_to_stop() as asked, executor_of(parts, path, jobs=jobs, interrupted=asked) as make:
         with campaign_view(

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from captime.campaign import CampaignResult, run_campaign
-from captime.campaign.earlier import learn_from
-from captime.campaign.executors import executor_of
-from captime.campaign.from_parts import manner_of, question_of, with_jobs
+from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
 from captime.campaign.goals import goal_of
 from captime.campaign.identity import as_begun
+from captime.campaign.make_executor import executor_of
+from captime.campaign.transfer import learn_from
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.printing import print_certificate
 from captime.executors.retry import PATIENCE
@@ -69,7 +69,7 @@ def run_command(
     question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon, gamma)
     earlier = learn_from(learn or (), question)
     on_cluster = parts.executor.kind != "local"
-    manner = with_jobs(manner_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
+    manner = with_jobs(run_settings_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
     manner = replace(manner, patience=parse_duration(patience, "--patience"))
     with (
         asking_to_stop() as asked,

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from captime.campaign.earlier import learned_words
 from captime.campaign.goals import goal_on_record
+from captime.campaign.transfer import learned_words
 from captime.certificate import Population
 from captime.cli.printing import print_table
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing

@@ -13,12 +13,12 @@ import typer
 
 from captime.budget import check_delta
 from captime.campaign import Question, measure
-from captime.campaign.executors import executor_of
-from captime.campaign.from_parts import manner_of, question_of, with_jobs
-from captime.campaign.held_out import met_before, on_files, on_generated, on_values, only
+from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
+from captime.campaign.held_out import on_files, on_generated, on_values, only, used_in_tuning
 from captime.campaign.identity import with_recorded_seed
-from captime.campaign.measuring import measured_runs, survey_of
-from captime.campaign.validating import refuse_if_silent, usual_captime, validate
+from captime.campaign.make_executor import executor_of
+from captime.campaign.measurement import measured_runs, survey_of
+from captime.campaign.validation import refuse_if_silent, usual_captime, validate
 from captime.cli.early_ends import COMPLETE, say_why
 from captime.cli.interrupts import asking_to_stop
 from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_of
@@ -31,7 +31,7 @@ from captime.report.campaign_view import campaign_view
 from captime.report.validated import Validated, print_validated, validated_json
 from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
-from captime.scenario.complaints import shown
+from captime.scenario.errors import shown
 from captime.scenario.identity import plain, scenario_hash
 from captime.streams import FiniteStream
 from captime.utilities.durations import parse_duration
@@ -102,7 +102,7 @@ def validate_command(
     parts = tested.build()
     question = replace(question_of(parts), proposer=None)
     seconds = usual_captime(question) if captime is None else parse_duration(captime, "--captime")
-    met = met_before(samples, chosen_on, others) if isinstance(others, FiniteStream) else []
+    met = used_in_tuning(samples, chosen_on, others) if isinstance(others, FiniteStream) else []
     n_instances = generate or others.length or 0
     _warn(met, n_instances)
     out = own or _own_ledger(ledger, survey_of(question, seconds, generate), instances)
@@ -122,7 +122,7 @@ def validate_command(
                 out,
                 captime=seconds,
                 instances=generate,
-                manner=with_jobs(manner_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster),
+                manner=with_jobs(run_settings_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster),
                 observer=view,
                 interrupted=asked,
                 make_executor=make,

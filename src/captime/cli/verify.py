@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from captime.campaign.earlier import learned_words
+from captime.campaign.transfer import learned_words
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader

@@ -12,9 +12,9 @@ from tempfile import gettempdir
 from typing import Any
 from warnings import warn
 
-from captime.campaign.executors import executor_of
-from captime.campaign.from_parts import manner_of, question_of
+from captime.campaign.from_parts import question_of, run_settings_of
 from captime.campaign.identity import as_begun
+from captime.campaign.make_executor import executor_of
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
 from captime.certificate import Certificate
@@ -26,7 +26,7 @@ from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.report.campaign_view import campaign_view
 from captime.scenario import Scenario, scenario_of
-from captime.scenario.complaints import shown
+from captime.scenario.errors import shown
 from captime.utilities import Utility
 from captime.utilities.durations import parse_duration
 from captime.utilities.suggest import deadline_at
@@ -253,7 +253,7 @@ def _run(
         result = run_campaign(
             question,
             path,
-            manner_of(parts),
+            run_settings_of(parts),
             observer=view,
             interrupted=interrupted if watch is None else watch,
             make_executor=make,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from captime.campaign.ablation import Ablation
-from captime.campaign.explaining import Difference, Group
+from captime.campaign.explain import Group, SettingsDifference
 from captime.campaign.paired import DECIDED
 from captime.report.stopped import STOPPED
 from captime.report.words import cpu_time, printable, rounded_down, rounded_up
@@ -42,7 +42,7 @@ class Explained:
 
     first: str
     last: str
-    difference: Difference
+    difference: SettingsDifference
     steps: Sequence[tuple[Group, ...]]
     found: Ablation
     least: float

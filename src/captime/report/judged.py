@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from captime.arrays import IntArray
-from captime.campaign.judging import Candidate
+from captime.campaign.judge_candidates import JudgedCandidate
 from captime.campaign.paired import DECIDED
 from captime.campaign.result import CampaignResult
-from captime.campaign.validating import Worth
+from captime.campaign.validation import Worth
 from captime.ledger import LedgerReader
 from captime.ledger.reading import which_mean
 from captime.report.campaigned import assumptions, campaign_json, warnings_of
@@ -56,7 +56,7 @@ class Judged:
         files: What the candidates were read from.
     """
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[JudgedCandidate]
     result: CampaignResult
     gain: Gain | None
     delta: float
@@ -64,12 +64,12 @@ class Judged:
     files: Sequence[Path]
 
     @property
-    def winner(self) -> Candidate:
+    def winner(self) -> JudgedCandidate:
         """The recommended one."""
         return self.candidates[self.result.certificate.config]
 
     @property
-    def default(self) -> Candidate:
+    def default(self) -> JudgedCandidate:
         """Whom all tuners were to improve."""
         return self.candidates[0]
 
@@ -181,7 +181,7 @@ def print_judged(told: Judged) -> None:
         console.print(f"  - {printable(assumed)}", soft_wrap=True)
 
 
-def _source(candidate: Candidate) -> str:
+def _source(candidate: JudgedCandidate) -> str:
     if not candidate.sources:
         return "the scenario"
     return "; ".join(f"{result.tuner}, {result.path.name}: {about}" for result, about in candidate.sources)

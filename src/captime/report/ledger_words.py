@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from captime.campaign.census import disturbing
-from captime.campaign.earlier import NOTE, learned_words
+from captime.campaign.external_runs import KIND as ASKED_AND_TOLD
 from captime.campaign.goals import goal_on_record
-from captime.campaign.told_by_hand import KIND as ASKED_AND_TOLD
+from captime.campaign.outcome_counts import disturbing
+from captime.campaign.transfer import NOTE, learned_words
 from captime.certificate import Certificate, Population
 from captime.ledger.ownership import Owner, boot_id
 from captime.ledger.reading import VERDICTS

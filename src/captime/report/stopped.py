@@ -2,8 +2,8 @@
 
 import math
 
+from captime.campaign.abort_rules import HOPELESS, UNANSWERED
 from captime.campaign.goals import Goal
-from captime.campaign.objections import HOPELESS, UNANSWERED
 from captime.certificate import Certificate, Population
 
 STOPPED = {

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from captime.campaign.validating import Validation, Worth
+from captime.campaign.validation import Validation, Worth
 from captime.certificate import Certificate
 from captime.report.words import printable, rounded_down, rounded_up
 

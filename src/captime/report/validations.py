@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from captime.campaign.measuring import SURVEY, measured_runs
-from captime.campaign.validating import validate
+from captime.campaign.measurement import SURVEY, measured_runs
+from captime.campaign.validation import validate
 from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.rows import SampleRow

@@ -13,7 +13,7 @@ from typing import Any
 
 from captime.errors import ScenarioError
 from captime.programs.configurations import Configuration, Setting
-from captime.scenario.complaints import Place, shown
+from captime.scenario.errors import SourceLocation, shown
 from captime.streams.files import read_rows
 
 _SECTION = "configurations"
@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+
 
 
 def configurations_of(
-    section: Mapping[str, Any] | list[dict[str, Any]], folder: Path, place: Place, *, nested: bool = False
+    section: Mapping[str, Any] | list[dict[str, Any]], folder: Path, place: SourceLocation, *, nested: bool = False
 ) -> list[Configuration]:
     """The configurations that a scenario names.
 
@@ -54,7 +54,7 @@ def configurations_of(
     return found
 
 
-def _only_file(section: Mapping[str, Any], place: Place) -> None:
+def _only_file(section: Mapping[str, Any], place: SourceLocation) -> None:
     for name in section:
         if name != "file":
             raise ScenarioError(
@@ -63,7 +63,7 @@ def _only_file(section: Mapping[str, Any], place: Place) -> None:
             )
 
 
-def _listed(entry: dict[str, Any], index: int, place: Place, *, nested: bool) -> Configuration:
+def _listed(entry: dict[str, Any], index: int, place: SourceLocation, *, nested: bool) -> Configuration:
     name = entry.get("name", str(index + 1))
     if not isinstance(name, str):
         raise ScenarioError(f"{place(_SECTION, index, 'name')} is {shown(name)}; expected a text in quotes")
@@ -71,7 +71,7 @@ def _listed(entry: dict[str, Any], index: int, place: Place, *, nested: bool) ->
     return _made(name, settings, place, (_SECTION, index), nested=nested)
 
 
-def _named(name: str, settings: Any, place: Place, *, nested: bool) -> Configuration:
+def _named(name: str, settings: Any, place: SourceLocation, *, nested: bool) -> Configuration:
     if not isinstance(settings, dict):
         near = get_close_matches(name, ["file"], n=1)
         hint = '; did you mean file = "configs.csv"?' if near else ""
@@ -83,7 +83,7 @@ def _named(name: str, settings: Any, place: Place, *, nested: bool) -> Configura
 
 
 def _made(
-    name: str, entry: Mapping[str, Any], place: Place, field: tuple[str | int, ...], *, nested: bool
+    name: str, entry: Mapping[str, Any], place: SourceLocation, field: tuple[str | int, ...], *, nested: bool
 ) -> Configuration:
     command, answer, codes = (entry.get(key) for key in _OWN)
     if command is not None and not (_is_list_of(command, str) and command):
@@ -105,7 +105,7 @@ def _made(
     )
 
 
-def _setting(value: Any, place: Place, field: tuple[str | int, ...]) -> Setting:
+def _setting(value: Any, place: SourceLocation, field: tuple[str | int, ...]) -> Setting:
     plain = isinstance(value, str | int | bool) or (isinstance(value, float) and math.isfinite(value))
     if plain or _is_list_of(value, str):
         checked: Setting = value
@@ -116,7 +116,7 @@ def _setting(value: Any, place: Place, field: tuple[str | int, ...]) -> Setting:
     )
 
 
-def _any_setting(value: Any, place: Place, field: tuple[str | int, ...]) -> Any:
+def _any_setting(value: Any, place: SourceLocation, field: tuple[str | int, ...]) -> Any:
     """Return a setting of a function as it is; what no ledger can record is refused."""
     if isinstance(value, Mapping):
         for key, inner in value.items():

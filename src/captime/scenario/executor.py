@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 from captime.errors import ScenarioError
-from captime.scenario.complaints import Place
-from captime.scenario.models import Executor
-from captime.scenario.parts import ExecutorWishes
+from captime.scenario.errors import SourceLocation
+from captime.scenario.models import ExecutorSection
+from captime.scenario.parts import ExecutorSettings
 
 _WHICH = ("address", "scheduler_file", "cluster")
 WHICH_CLUSTER = (
@@ -14,7 +14,9 @@ WHICH_CLUSTER = (
 )
 
 
-def executor_wishes(section: Executor, place: Place, folder: Path, most: int | None) -> ExecutorWishes:
+def executor_settings(
+    section: ExecutorSection, place: SourceLocation, folder: Path, most: int | None
+) -> ExecutorSettings:
     """What is wanted, if it makes sense.
 
     Args:
@@ -32,7 +34,7 @@ def executor_wishes(section: Executor, place: Place, folder: Path, most: int | N
     else:
         _check_cluster(section, place)
     file = section.scheduler_file
-    return ExecutorWishes(
+    return ExecutorSettings(
         kind=section.kind,
         address=section.address,
         scheduler_file=None if file is None else os.fspath(folder / file),
@@ -49,7 +51,7 @@ def executor_wishes(section: Executor, place: Place, folder: Path, most: int | N
     )
 
 
-def _check_cluster(section: Executor, place: Place) -> None:
+def _check_cluster(section: ExecutorSection, place: SourceLocation) -> None:
     named = [name for name in _WHICH if getattr(section, name) is not None]
     # None of them is right for whoever hands a client over, from Python.
     if len(named) > 1:
@@ -68,7 +70,7 @@ def _check_cluster(section: Executor, place: Place) -> None:
         raise ScenarioError(f'{place("executor", "reference")} means nothing with machines = "any"; leave it out')
 
 
-def seconds_that_count(section: Executor) -> dict[str, object]:
+def seconds_that_count(section: ExecutorSection) -> dict[str, object]:
     """What of it the answer depends on, for the scenario's identity: whether seconds are converted, and to which."""
     if section.machines != "normalised":
         return {}

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from captime.scenario.models import Target
+from captime.scenario.models import TargetSection
 
 _RULES, _VERSION = "rules", "captime"
 
@@ -48,7 +48,7 @@ def as_recorded_now(recorded: Mapping[str, Any]) -> dict[str, Any]:
         left_out = {"environment", "clock", "compare_answers", "kind"}
         defaults = {
             name: plain(each.get_default(call_default_factory=True))
-            for name, each in Target.model_fields.items()
+            for name, each in TargetSection.model_fields.items()
             if name not in left_out and name not in target
         }
         identity["target"] = {**target, **defaults}

@@ -8,8 +8,8 @@ from captime.certificate import Population
 from captime.errors import ScenarioError
 from captime.programs.identity import find_command
 from captime.programs.template import Template, passed_unchanged
-from captime.scenario.complaints import Place
-from captime.scenario.models import Instances
+from captime.scenario.errors import SourceLocation
+from captime.scenario.models import InstancesSection
 from captime.streams import FiniteStream, GeneratedStream
 from captime.streams.files import (
     from_csv,
@@ -35,8 +35,8 @@ FIXED_SET_PROCEDURES = ("race",)
 
 
 def stream_of(
-    wishes: Instances,
-    place: Place,
+    wishes: InstancesSection,
+    place: SourceLocation,
     folder: Path,
     *,
     seed: int,
@@ -85,8 +85,8 @@ def stream_of(
 
 
 def population_of(
-    wishes: Instances,
-    place: Place,
+    wishes: InstancesSection,
+    place: SourceLocation,
     *,
     repeatable: bool,
     seeded: bool,
@@ -134,7 +134,7 @@ def population_of(
     return Population.THESE if wishes.seeds > 1 else DEFAULT_POPULATION
 
 
-def _against_these(wishes: Instances, *, repeatable: bool, procedure: str) -> str:
+def _against_these(wishes: InstancesSection, *, repeatable: bool, procedure: str) -> str:
     """Return why no claim about exactly these instances is possible, and what to do; nothing if one is."""
     if wishes.generator is not None:
         return "a generator makes instances without end, so there is no set of them; list files or values instead"
@@ -155,7 +155,7 @@ def _against_these(wishes: Instances, *, repeatable: bool, procedure: str) -> st
     return ""
 
 
-def _listed(wishes: Instances, folder: Path, where: str) -> list[Any]:
+def _listed(wishes: InstancesSection, folder: Path, where: str) -> list[Any]:
     if wishes.files is not None:
         return from_patterns([wishes.files] if isinstance(wishes.files, str) else wishes.files, folder, where)
     if wishes.list is not None:
@@ -163,7 +163,7 @@ def _listed(wishes: Instances, folder: Path, where: str) -> list[Any]:
     return from_csv(folder / str(wishes.csv), where)
 
 
-def _refuse(wishes: Instances, fields: Sequence[str], place: Place, whose: str) -> None:
+def _refuse(wishes: InstancesSection, fields: Sequence[str], place: SourceLocation, whose: str) -> None:
     """A field that has no meaning here was probably meant to have one."""
     for field in fields:
         if field in wishes.model_fields_set:
@@ -171,7 +171,7 @@ def _refuse(wishes: Instances, fields: Sequence[str], place: Place, whose: str) 
 
 
 def _generated(
-    wishes: Instances,
+    wishes: InstancesSection,
     where: str,
     folder: Path,
     *,

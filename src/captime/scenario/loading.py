@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from captime.errors import ScenarioError
 from captime.files import read_limited
-from captime.scenario.complaints import Place, refused
-from captime.scenario.models import Wishes
+from captime.scenario.errors import SourceLocation, refused
+from captime.scenario.models import ScenarioModel
 from captime.scenario.scenario import Scenario
 
 # A scenario is written by a person; what is longer than this is something else.
@@ -43,7 +43,7 @@ def load_scenario(path: str | PathLike[str]) -> Scenario:
     except (ValueError, RecursionError) as error:
         # Bytes that are no text, text that is no TOML, numbers with more digits than Python reads.
         raise ScenarioError(f"{path} is no TOML file: {error}; `captime init` writes one to look at") from None
-    return _checked(document, file.absolute().parent, Place(str(path), text), file.stem)
+    return _checked(document, file.absolute().parent, SourceLocation(str(path), text), file.stem)
 
 
 def scenario_of(
@@ -72,21 +72,21 @@ def scenario_of(
         filled.setdefault("target", {})
     if values is not None:
         filled.setdefault("instances", {})
-    place = Place(name)
+    place = SourceLocation(name)
     given = {"function": function, "values": values, "originals": originals or {}}
     return _checked(filled, Path(folder).absolute(), place, stem, **given)
 
 
-def _checked(document: Mapping[str, Any], folder: Path, place: Place, stem: str, **given: Any) -> Scenario:
+def _checked(document: Mapping[str, Any], folder: Path, place: SourceLocation, stem: str, **given: Any) -> Scenario:
     _check_numbers(document, (), place)
     try:
-        wishes = Wishes.model_validate(document)
+        wishes = ScenarioModel.model_validate(document)
     except ValidationError as error:
-        raise refused(error, Wishes, place) from None
+        raise refused(error, ScenarioModel, place) from None
     return Scenario(wishes, folder, place, stem, **given)
 
 
-def _check_numbers(value: object, field: tuple[str | int, ...], place: Place) -> None:
+def _check_numbers(value: object, field: tuple[str | int, ...], place: SourceLocation) -> None:
     """Refuse whole numbers that no field can mean, wherever they stand: many have no double, some cannot be printed."""
     if isinstance(value, Mapping):
         for name, each in value.items():

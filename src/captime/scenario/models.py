@@ -31,7 +31,7 @@ class FromBest(Section):
     gap: float | None = Field(default=None, ge=0, description="Away from the best value by this share of it.")
 
 
-class Until(Section):
+class UntilSection(Section):
     """The value at which a run is over."""
 
     pattern: str = Field(min_length=1, description="What a line with a value looks like.")
@@ -39,7 +39,7 @@ class Until(Section):
     at_least: float | FromBest | None = Field(default=None, description="The value has to be this or more.")
 
 
-class Target(Section):
+class TargetSection(Section):
     """The program to be configured, and what a right answer of it is."""
 
     kind: Literal["command", "function"] | None = Field(default=None, description="What the target is.")
@@ -59,7 +59,7 @@ class Target(Section):
     exit_codes: list[int] | None = Field(
         default=None, min_length=1, description="Exit codes of a run that has answered."
     )
-    until: Until | None = Field(default=None, description="The value of a printed line at which a run is over.")
+    until: UntilSection | None = Field(default=None, description="The value of a printed line at which a run is over.")
     verifier: list[str] | None = Field(default=None, min_length=1, description="A command that checks an answer.")
     verifier_timeout: Duration = Field(default=60.0, gt=0, description="How long the verifier may take.")
     tolerance: float = Field(
@@ -84,7 +84,7 @@ class Target(Section):
     repeatable: Literal["auto"] | bool = Field(default="auto", description="Whether the same seed gives the same run.")
 
 
-class Instances(Section):
+class InstancesSection(Section):
     """Where instances come from, and in which order they are met."""
 
     files: str | Texts | None = Field(default=None, description="Patterns of file names.")
@@ -105,7 +105,7 @@ class Instances(Section):
     answers: str | None = Field(default=None, description="A CSV file of known answers.")
 
 
-class Stop(Section):
+class StopSection(Section):
     """When to stop; whichever comes first."""
 
     epsilon: float = Field(default=0.1, ge=0, lt=1, description="The goal: within this of the best.")
@@ -117,7 +117,7 @@ class Stop(Section):
     until: Moment | None = Field(default=None, description="A time of day.")
 
 
-class Executor(Section):
+class ExecutorSection(Section):
     """Where runs happen."""
 
     kind: Literal["local", "dask"] = Field(default="local", description="This machine, or a Dask cluster.")
@@ -138,7 +138,7 @@ class Executor(Section):
     patience: Duration | None = Field(default=None, gt=0, description="How long to wait if there is no worker.")
 
 
-class Wishes(Section):
+class ScenarioModel(Section):
     """The whole file."""
 
     utility: str = Field(description="What an answer is worth.")
@@ -159,9 +159,9 @@ class Wishes(Section):
         default=None, description="How runs are kept together."
     )
     ledger: str | None = Field(default=None, description="The file in which every run is recorded.")
-    executor: Executor = Field(default_factory=Executor, description="Where runs happen.")
-    target: Target = Field(description="The program.")
+    executor: ExecutorSection = Field(default_factory=ExecutorSection, description="Where runs happen.")
+    target: TargetSection = Field(description="The program.")
     configurations: dict[str, Any] | list[dict[str, Any]] | None = Field(default=None, description="The candidates.")
     space: dict[str, Any] | None = Field(default=None, description="A parameter space, in place of listed candidates.")
-    instances: Instances = Field(description="What is to be solved.")
-    stop: Stop = Field(default_factory=Stop, description="When to stop.")
+    instances: InstancesSection = Field(description="What is to be solved.")
+    stop: StopSection = Field(default_factory=StopSection, description="When to stop.")

@@ -14,7 +14,7 @@ from captime.utilities import Utility
 
 
 @dataclass(frozen=True, slots=True)
-class StopWishes:
+class StopLimits:
     """When to stop; whichever comes first.
 
     Attributes:
@@ -31,7 +31,7 @@ class StopWishes:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutorWishes:
+class ExecutorSettings:
     """Where runs happen.
 
     Attributes:
@@ -116,8 +116,8 @@ class Parts:
     order: Literal["arrival", "fixed"]
     window: int
     isolation: str | None
-    executor: ExecutorWishes
+    executor: ExecutorSettings
     oversubscribe: bool
-    stop: StopWishes
+    stop: StopLimits
     ledger: Path
     identity: dict[str, Any]

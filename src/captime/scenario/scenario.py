@@ -17,15 +17,15 @@ from captime.procedures.options import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
 from captime.programs.arguments import SettingsToArguments
 from captime.programs.hints import did_you_mean
-from captime.scenario.complaints import Place
 from captime.scenario.configurations import configurations_of
-from captime.scenario.executor import executor_wishes, seconds_that_count
+from captime.scenario.errors import SourceLocation
+from captime.scenario.executor import executor_settings, seconds_that_count
 from captime.scenario.identity import scenario_hash
 from captime.scenario.instances import population_of, stream_of
 from captime.scenario.machine import allowed_cores
-from captime.scenario.models import Wishes
-from captime.scenario.parts import Parts, StopWishes
-from captime.scenario.pools import (
+from captime.scenario.models import ScenarioModel
+from captime.scenario.parts import Parts, StopLimits
+from captime.scenario.space_section import (
     as_begun,
     canonical,
     check_command,
@@ -35,7 +35,7 @@ from captime.scenario.pools import (
     row_of,
     words_of,
 )
-from captime.scenario.targets import conditions_of, program_of
+from captime.scenario.target_section import conditions_of, program_of
 from captime.spaces import Proposer
 from captime.streams import FiniteStream, GeneratedStream, seeds
 from captime.utilities import Utility, parse_utility
@@ -69,9 +69,9 @@ class Scenario:
         recorded_population: What the claim of the ledger is about that is resumed; takes the place of the default.
     """
 
-    wishes: Wishes
+    wishes: ScenarioModel
     folder: Path
-    place: Place
+    place: SourceLocation
     stem: str = "scenario"
     function: Callable[..., Any] | None = None
     values: Sequence[Any] | None = None
@@ -329,11 +329,11 @@ class Scenario:
             order=wishes.order,
             window=wishes.window,
             isolation=wishes.isolation,
-            executor=executor_wishes(
+            executor=executor_settings(
                 wishes.executor, self.place, self.folder, None if wishes.jobs == "auto" else wishes.jobs
             ),
             oversubscribe=wishes.oversubscribe,
-            stop=StopWishes(wishes.stop.epsilon, wishes.stop.cpu, wishes.stop.wall, wishes.stop.until),
+            stop=StopLimits(wishes.stop.epsilon, wishes.stop.cpu, wishes.stop.wall, wishes.stop.until),
             ledger=self.ledger,
             identity=self.canonical(),
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.procedures import PROCEDURES
-from captime.scenario.models import Wishes
+from captime.scenario.models import ScenarioModel
 
 SCHEMA_FILE = "captime.schema.json"
 """The name under which the schema stands beside a scenario."""
@@ -23,7 +23,7 @@ _SETTING = {
 
 def scenario_schema() -> dict[str, Any]:
     """Return the schema; it knows every field, and the procedures that are installed."""
-    schema = _without_titles(Wishes.model_json_schema())
+    schema = _without_titles(ScenarioModel.model_json_schema())
     fields = schema["properties"]
     fields["procedure"] = {"enum": sorted(PROCEDURES), "description": fields["procedure"]["description"]}
     candidate = {"type": "object", "additionalProperties": _SETTING}

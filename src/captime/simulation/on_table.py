@@ -137,7 +137,7 @@ def population_of(population: str, sampling: str, procedure: str) -> Population:
     return about
 
 
-def _matrix_seconds(source: RuntimeTable, stream: Stream, captime: float) -> float | None:
+def _matrix_seconds(source: RuntimeTable, stream: RowStream, captime: float) -> float | None:
     """Return what it costs to run every configuration on every instance up to a captime; None on an endless stream."""
     if stream.length is None:
         return None

@@ -4,7 +4,7 @@ Each check is a function that gives findings; `examine` asks them all. Unlike th
 program: a few short runs, supervised exactly as those of a campaign are.
 """
 
-from captime.scenario.checkup.examining import Checkup, examine
+from captime.scenario.checkup.checks import Checkup, examine
 from captime.scenario.checkup.finding import Finding
 
 __all__ = ["Checkup", "Finding", "examine"]

@@ -10,6 +10,13 @@ from captime.procedures.options import build_procedure
 from captime.programs import Configuration
 from captime.scenario.checkup.captimes import look_at_captimes, look_at_set
 from captime.scenario.checkup.finding import Finding
+from captime.scenario.checkup.machine import (
+    look_at_executor,
+    look_at_ledger,
+    look_at_load,
+    look_at_scratch,
+    look_at_sqlite,
+)
 from captime.scenario.checkup.running import (
     compare_answers,
     compare_worth,
@@ -18,13 +25,6 @@ from captime.scenario.checkup.running import (
     try_cap,
     try_escape,
     try_repeats,
-)
-from captime.scenario.checkup.surroundings import (
-    look_at_executor,
-    look_at_ledger,
-    look_at_load,
-    look_at_scratch,
-    look_at_sqlite,
 )
 from captime.scenario.checkup.trial import Trial
 from captime.scenario.parts import Parts

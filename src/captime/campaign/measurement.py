@@ -10,7 +10,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray
 from captime.campaign.question import Question
 from captime.campaign.result import CampaignResult
-from captime.campaign.run import MakeExecutor, Manner, run_campaign
+from captime.campaign.run import MakeExecutor, RunSettings, run_campaign
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import Columns, which_mean
@@ -33,7 +33,7 @@ def measure(
     *,
     captime: float,
     instances: int | None = None,
-    manner: Manner | None = None,
+    manner: RunSettings | None = None,
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
     make_executor: MakeExecutor | None = None,

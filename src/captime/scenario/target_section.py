@@ -12,8 +12,8 @@ from captime.programs.arguments import ArgumentStyle, SettingsToArguments
 from captime.programs.command import Success
 from captime.programs.target_value import Direction, TargetValue
 from captime.programs.wrappers import WRAPPERS
-from captime.scenario.complaints import Place
-from captime.scenario.models import FromBest, Target
+from captime.scenario.errors import SourceLocation
+from captime.scenario.models import FromBest, TargetSection
 from captime.streams import FiniteStream, GeneratedStream
 from captime.streams.contents import digest_of_file, fingerprint_of, require_readable
 from captime.supervision.messages import Fingerprint
@@ -34,7 +34,7 @@ _OF_COMMANDS = (
 _NOT_WITH_UNTIL = ("answer", "exit_codes", "verifier", "verifier_timeout", "wrapper", "compare_answers", "tolerance")
 
 
-def conditions_of(target: Target, folder: Path, place: Place) -> Conditions:
+def conditions_of(target: TargetSection, folder: Path, place: SourceLocation) -> Conditions:
     """Limits and surroundings of every run."""
     directory = None
     if target.directory is not None:
@@ -57,7 +57,7 @@ def conditions_of(target: Target, folder: Path, place: Place) -> Conditions:
     )
 
 
-def _further_files(patterns: Sequence[str], folder: Path, place: Place) -> dict[str, Fingerprint]:
+def _further_files(patterns: Sequence[str], folder: Path, place: SourceLocation) -> dict[str, Fingerprint]:
     """Return the files that `target.files` names, each with what a change of it would change."""
     found: dict[str, Fingerprint] = {}
     for number, pattern in enumerate(patterns):
@@ -83,11 +83,11 @@ def _matching(pattern: str, folder: Path) -> list[Path]:
 
 
 def program_of(
-    target: Target,
+    target: TargetSection,
     stream: FiniteStream | GeneratedStream,
     configurations: Sequence[Configuration],
     folder: Path,
-    place: Place,
+    place: SourceLocation,
     *,
     function: Callable[..., Any] | None = None,
     settings: SettingsToArguments | None = None,
@@ -142,7 +142,10 @@ def program_of(
 
 
 def _goal_of(
-    target: Target, stream: FiniteStream | GeneratedStream, configurations: Sequence[Configuration], place: Place
+    target: TargetSection,
+    stream: FiniteStream | GeneratedStream,
+    configurations: Sequence[Configuration],
+    place: SourceLocation,
 ) -> TargetValue | None:
     """Return the value that ends a run; what has no meaning beside it is refused."""
     until = target.until
@@ -171,7 +174,7 @@ def _goal_of(
     return goal
 
 
-def _check_best_values(goal: TargetValue, stream: FiniteStream | GeneratedStream, place: Place) -> None:
+def _check_best_values(goal: TargetValue, stream: FiniteStream | GeneratedStream, place: SourceLocation) -> None:
     """Refuse a bound that needs the best values of instances of which they are not known."""
     if isinstance(stream, GeneratedStream):
         raise ScenarioError(
@@ -183,7 +186,7 @@ def _check_best_values(goal: TargetValue, stream: FiniteStream | GeneratedStream
             goal.bound(instance.answer, instance.name)
 
 
-def _success_of(target: Target, goal: TargetValue | None) -> Success:
+def _success_of(target: TargetSection, goal: TargetValue | None) -> Success:
     return Success(
         until=goal,
         answer=target.answer,
@@ -195,7 +198,7 @@ def _success_of(target: Target, goal: TargetValue | None) -> Success:
     )
 
 
-def _check_function(target: Target, place: Place, *, given: bool) -> None:
+def _check_function(target: TargetSection, place: SourceLocation, *, given: bool) -> None:
     if target.function is None and not given:
         raise ScenarioError(
             f"{place(_SECTION, 'function')} is missing, but kind is 'function'; write module:function, such as "
@@ -209,7 +212,10 @@ def _check_function(target: Target, place: Place, *, given: bool) -> None:
 
 
 def _check_command(
-    target: Target, stream: FiniteStream | GeneratedStream, configurations: Sequence[Configuration], place: Place
+    target: TargetSection,
+    stream: FiniteStream | GeneratedStream,
+    configurations: Sequence[Configuration],
+    place: SourceLocation,
 ) -> None:
     if target.command is None and any(each.command is None for each in configurations):
         raise ScenarioError(

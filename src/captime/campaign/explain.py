@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.campaign.held_out import met_before, on_generated
-from captime.campaign.judging import in_space, instances_of, on_some
-from captime.campaign.roster import settings_of
+from captime.campaign.held_out import on_generated, used_in_tuning
+from captime.campaign.judge_candidates import in_space, instances_of, on_some
+from captime.campaign.space_members import settings_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow
 from captime.ledger.rows import SampleRow
@@ -34,7 +34,7 @@ Group = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettingsDifference:
     """What differs between two configurations.
 
     Attributes:
@@ -68,7 +68,7 @@ class Difference:
             return None
 
 
-def difference_between(first: ConfigRow, last: ConfigRow, space: Space | None) -> Difference:
+def difference_between(first: ConfigRow, last: ConfigRow, space: Space | None) -> SettingsDifference:
     """Find what differs; refuse configurations that are programs of their own, or the same."""
     for name in _OWN:
         if first.settings.get(name) != last.settings.get(name):
@@ -84,7 +84,7 @@ def difference_between(first: ConfigRow, last: ConfigRow, space: Space | None) -
             f"{first.name!r} and {last.name!r} have the same settings, so there is nothing to explain; name two others "
             "with --from and --to"
         )
-    return Difference(start, goal, _groups(changed, start, goal, space), space)
+    return SettingsDifference(start, goal, _groups(changed, start, goal, space), space)
 
 
 def _groups(
@@ -113,7 +113,7 @@ def _groups(
 # ------------------------------------------------------------------ the order
 
 
-def trials_of(difference: Difference) -> dict[str, dict[str, Setting]]:
+def trials_of(difference: SettingsDifference) -> dict[str, dict[str, Setting]]:
     """Return what is run to choose the order: both ends, each group added to one and taken out of the other."""
     found = {"start": dict(difference.start), "goal": dict(difference.goal)}
     for number, group in enumerate(difference.groups):
@@ -124,7 +124,9 @@ def trials_of(difference: Difference) -> dict[str, dict[str, Setting]]:
     return found
 
 
-def order_of(difference: Difference, names: Sequence[str], means: FloatArray, most: int) -> list[tuple[Group, ...]]:
+def order_of(
+    difference: SettingsDifference, names: Sequence[str], means: FloatArray, most: int
+) -> list[tuple[Group, ...]]:
     """Return the steps of the path: which groups change at each.
 
     Args:
@@ -148,7 +150,7 @@ def order_of(difference: Difference, names: Sequence[str], means: FloatArray, mo
     return _allowed(difference, alone, rest)
 
 
-def _allowed(difference: Difference, alone: list[Group], rest: list[Group]) -> list[tuple[Group, ...]]:
+def _allowed(difference: SettingsDifference, alone: list[Group], rest: list[Group]) -> list[tuple[Group, ...]]:
     """Return the steps in an order that the space allows; what fits nowhere changes at the end, together."""
     steps: list[tuple[Group, ...]] = []
     done: list[Group] = []
@@ -164,7 +166,7 @@ def _allowed(difference: Difference, alone: list[Group], rest: list[Group]) -> l
     return [*steps, tuple(rest)] if rest else steps
 
 
-def path_of(difference: Difference, steps: Sequence[tuple[Group, ...]]) -> list[Configuration]:
+def path_of(difference: SettingsDifference, steps: Sequence[tuple[Group, ...]]) -> list[Configuration]:
     """Return the configurations of the path; the last has everything changed."""
     done: list[Group] = []
     found = [Configuration("start", difference.start)]
@@ -181,7 +183,7 @@ def path_of(difference: Difference, steps: Sequence[tuple[Group, ...]]) -> list[
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class InstanceSplit:
     """Where the order is chosen, and where the path is bounded: no instance is in both, and no choice rests on either.
 
     Attributes:
@@ -199,7 +201,7 @@ class Places:
     n_met: int = 0
 
 
-def places_of(campaign: Scenario, tested: Scenario, samples: Sequence[SampleRow], n_choice: int) -> Places:
+def places_of(campaign: Scenario, tested: Scenario, samples: Sequence[SampleRow], n_choice: int) -> InstanceSplit:
     """Split the instances that the campaign has not met.
 
     Args:
@@ -212,11 +214,11 @@ def places_of(campaign: Scenario, tested: Scenario, samples: Sequence[SampleRow]
     if not isinstance(stream, FiniteStream):
         used = 1 + max((sample.position for sample in samples), default=-1)
         choice, bounds = (on_generated(campaign, first, "instances") for first in (used, used + n_choice))
-        return Places(choice, bounds, n_choice, None)
+        return InstanceSplit(choice, bounds, n_choice, None)
     if stream.length is None:
         # Exactly these instances are meant, and further draws of them are as good as any.
-        return Places(_redrawn(tested, "choice"), _redrawn(tested, "bounds"), n_choice, None)
-    met = set(met_before(samples, campaign, stream))
+        return InstanceSplit(_redrawn(tested, "choice"), _redrawn(tested, "bounds"), n_choice, None)
+    met = set(used_in_tuning(samples, campaign, stream))
     if tested is campaign and samples and not met:
         raise ScenarioError(
             "this campaign was run on other instances than its scenario names, and those of the scenario may have "
@@ -232,7 +234,7 @@ def places_of(campaign: Scenario, tested: Scenario, samples: Sequence[SampleRow]
     shuffled = np.random.default_rng(_key(tested.seed, "split")).permutation(len(left)).tolist()
     count = min(n_choice, len(left) // 3)
     first, second = ([left[index] for index in chosen] for chosen in (shuffled[:count], shuffled[count:]))
-    return Places(
+    return InstanceSplit(
         _shuffled(on_some(tested, first)), _shuffled(on_some(tested, second)), len(first), len(second), len(met)
     )
 

@@ -29,7 +29,7 @@ def _too_many(flagged: int, counted: int) -> bool:
 
 
 @dataclass(slots=True)
-class Census:
+class OutcomeCounts:
     """Counts of outcomes.
 
     Attributes:

@@ -36,7 +36,7 @@ def counts_for_good(outcome: RunOutcome) -> bool:
             assert_never(outcome.status)
 
 
-class Remembering(ExecutorWrapper):
+class ReplayingExecutor(ExecutorWrapper):
     """An executor that asks its memory first.
 
     Args:

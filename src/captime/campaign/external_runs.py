@@ -14,9 +14,9 @@ from captime.errors import InvariantViolated, ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.configurations import Configuration
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.scenario.complaints import Place
+from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
-from captime.scenario.pools import SpaceLike, canonical, listed_of, proposer_for, row_of, section_for
+from captime.scenario.space_section import SpaceLike, canonical, listed_of, proposer_for, row_of, section_for
 from captime.spaces import Proposer
 from captime.streams import FiniteStream, InstanceStream, seeds
 from captime.streams.files import from_values
@@ -27,7 +27,7 @@ from captime.utilities import Utility, utility_of
 
 KIND = "asked-and-told"
 """What such ledgers say about their target."""
-_PLACE = Place("AskTell")
+_PLACE = SourceLocation("AskTell")
 # A run that was stopped before its captime was cancelled; `outcome_told` knows those that reached it.
 _VERDICTS = {
     Status.COMPLETED: Verdict.ANSWERED,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from captime.errors import ScenarioError
 from captime.programs.hints import did_you_mean
-from captime.scenario.places import Lines
+from captime.scenario.toml_lines import Lines
 
 _EXPECTED = {
     "int_type": "a whole number",
@@ -31,7 +31,7 @@ _EXPECTED = {
 _WIDTH = 80
 
 
-class Place:
+class SourceLocation:
     """A file and its lines, to say where something is wrong.
 
     Args:
@@ -60,7 +60,7 @@ class Place:
             raise type(error)(f"{self.name}: {error}") from None
 
 
-def refused(error: ValidationError, model: type[BaseModel], place: Place) -> ScenarioError:
+def refused(error: ValidationError, model: type[BaseModel], place: SourceLocation) -> ScenarioError:
     """Pydantic's complaints in our words; several are listed, each with its field."""
     said: dict[tuple[str | int, ...], str] = {}
     for each in error.errors(include_url=False):

@@ -10,7 +10,7 @@ from typing import Any
 from captime.campaign.from_parts import question_of
 from captime.campaign.paired import difference, log_inverse_of
 from captime.campaign.question import Question
-from captime.campaign.validating import Worth
+from captime.campaign.validation import Worth
 from captime.errors import ScenarioError
 from captime.programs.configurations import Configuration, Setting
 from captime.scenario import Scenario
@@ -27,7 +27,7 @@ RACE_SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class JudgedCandidate:
     """A configuration that takes part, and where it came from.
 
     Attributes:
@@ -48,7 +48,7 @@ class Candidate:
         return self.configuration.name
 
 
-def candidates_of(scenario: Scenario, results: Sequence[TunerResult]) -> list[Candidate]:
+def candidates_of(scenario: Scenario, results: Sequence[TunerResult]) -> list[JudgedCandidate]:
     """Return the default and the incumbents, those with the same settings once; the default comes first.
 
     Args:
@@ -57,7 +57,7 @@ def candidates_of(scenario: Scenario, results: Sequence[TunerResult]) -> list[Ca
     """
     default = _default_of(scenario)
     proposer = scenario.proposer
-    found = [Candidate(default)]
+    found = [JudgedCandidate(default)]
     names = {default.name}
     alone = {result.tuner for result in results if sum(other.tuner == result.tuner for other in results) == 1}
     for result in results:
@@ -77,7 +77,7 @@ def candidates_of(scenario: Scenario, results: Sequence[TunerResult]) -> list[Ca
             wanted = incumbent.name or (stem if len(result.incumbents) == 1 else f"{stem}-{rank}")
             name = _unused(wanted, names)
             names.add(name)
-            found.append(Candidate(Configuration(name, settings), (source,), filled, dropped))
+            found.append(JudgedCandidate(Configuration(name, settings), (source,), filled, dropped))
     if len(found) == 1:
         raise ScenarioError(
             f"every incumbent has the settings of {default.name!r}, the default, so there is nothing to judge; with "
@@ -92,7 +92,7 @@ def _default_of(scenario: Scenario) -> Configuration:
     return next((each for each in listed if each.name == DEFAULT), listed[0])
 
 
-def _same(candidate: Candidate, settings: Mapping[str, Setting]) -> bool:
+def _same(candidate: JudgedCandidate, settings: Mapping[str, Setting]) -> bool:
     return dict(candidate.configuration.settings) == dict(settings)
 
 
@@ -134,7 +134,9 @@ def in_space(
     return dict(whole), missing, tuple(name for name in plain if name not in whole)
 
 
-def race_of(scenario: Scenario, candidates: Sequence[Candidate], *, delta: float, epsilon: float | None) -> Scenario:
+def race_of(
+    scenario: Scenario, candidates: Sequence[JudgedCandidate], *, delta: float, epsilon: float | None
+) -> Scenario:
     """Return the scenario with these candidates and no others, decided by the race.
 
     Args:

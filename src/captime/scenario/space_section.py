@@ -11,7 +11,7 @@ from captime.procedures.pool_terms import PoolTerms
 from captime.programs.arguments import SettingsToArguments
 from captime.programs.configurations import Configuration, Setting
 from captime.programs.template import Template
-from captime.scenario.complaints import Place
+from captime.scenario.errors import SourceLocation
 from captime.spaces import Proposer, Space, proposer_of, read_space_section, section_of
 from captime.spaces.formats.toml import scenario_section
 
@@ -33,7 +33,7 @@ def section_for(space: SpaceLike, folder: str | PathLike[str]) -> dict[str, Any]
     return scenario_section(path) if path.suffix.lower() == ".toml" else {"file": str(path)}
 
 
-def proposer_for(section: Mapping[str, Any], seed: int, place: Place, folder: Path) -> Proposer:
+def proposer_for(section: Mapping[str, Any], seed: int, place: SourceLocation, folder: Path) -> Proposer:
     """Who makes the configurations of a space, by index.
 
     Args:
@@ -70,7 +70,7 @@ def as_begun(proposer: Proposer, n_listed: int | None) -> Proposer:
     )
 
 
-def check_command(command: list[str] | None, space: Space, place: Place) -> None:
+def check_command(command: list[str] | None, space: Space, place: SourceLocation) -> None:
     """Refuse a command that names a parameter which is not always there."""
     if command is None:
         return

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NoReturn, assert_never
 
-from captime.campaign.census import Census
+from captime.campaign.outcome_counts import OutcomeCounts
 from captime.errors import ScenarioDiffers, TargetProgramError
 from captime.ledger.rows import ConfigRow
 from captime.programs.answers import AnswerBook
@@ -27,7 +27,7 @@ _HOPELESS_CONFIGURATIONS, _HOPELESS_ANYWAY = 25, 400
 _MOST_OF_A_SPACE = 0.75
 
 
-class Objections:
+class AbortRules:
     """Looks at outcomes and objects by raising, after writing down why.
 
     Args:
@@ -70,7 +70,7 @@ class Objections:
         for outcome in outcomes:
             self._stop_at_once(outcome)
             self._compare_answers(outcome)
-        self._lose_hope(outcomes)
+        self._check_hopeless(outcomes)
         self._notice_waiting(outcomes)
 
     def recall(self, outcomes: Sequence[RunOutcome]) -> None:
@@ -89,7 +89,7 @@ class Objections:
             case Halt.FILE_CHANGED:
                 self._file_changed(outcome)
             case Halt.ABORTED | Halt.NOT_STARTED | Halt.PATTERN_TOO_SLOW:
-                raise TargetProgramError(f"{outcome.detail}. {self._how_started(outcome)}{_last_words(outcome)}")
+                raise TargetProgramError(f"{outcome.detail}. {self._how_started(outcome)}{_final_output(outcome)}")
             case Halt.SUPERVISOR_HELD:
                 name = self._configs[outcome.request.config].name
                 raise TargetProgramError(
@@ -129,7 +129,7 @@ class Objections:
             "(instances.answers), a verifier (target.verifier), or leave the wrong configuration out"
         )
 
-    def _lose_hope(self, outcomes: Sequence[RunOutcome]) -> None:
+    def _check_hopeless(self, outcomes: Sequence[RunOutcome]) -> None:
         """Stop early if whatever the program is given comes to nothing; a cut run alone says nothing against it."""
         for outcome in outcomes:
             self._remember(outcome)
@@ -147,7 +147,7 @@ class Objections:
             )
         whole = f"{failed} runs failed and none answered" if self._cut else f"the first {failed} runs all failed"
         raise TargetProgramError(
-            f"{whole}, the last one so: {last.detail or 'no answer'}. {self._how_started(last)}{_last_words(last)}. "
+            f"{whole}, the last one so: {last.detail or 'no answer'}. {self._how_started(last)}{_final_output(last)}. "
             "`captime doctor` looks into it"
         )
 
@@ -193,7 +193,7 @@ class Objections:
         most = failed >= _MOST_OF_A_SPACE * (failed + others)
         return most and (failed >= _HOPELESS_CONFIGURATIONS or runs >= _HOPELESS_ANYWAY)
 
-    def at_the_end(self, census: Census, *, in_time: bool = True) -> None:
+    def at_the_end(self, census: OutcomeCounts, *, in_time: bool = True) -> None:
         """Refuse to call it a success if no run ever answered, in this life of the campaign or an earlier one.
 
         Args:
@@ -206,7 +206,7 @@ class Objections:
         said = ", ".join(f"{count:,} {word}" for word, count in census.verdicts.most_common())
         last, example = self._last, ""
         if last is not None:
-            words = f"{self._how_started(last)}{_last_words(last)}"
+            words = f"{self._how_started(last)}{_final_output(last)}"
             example = f" One that failed: {last.detail or 'no answer'}. {words}."
         raise TargetProgramError(
             f"not one of {census.counted:,} runs answered ({said}), so there is nothing to certify.{example} Compare "
@@ -219,7 +219,7 @@ class Objections:
         return self._program.how_started(outcome.request.config, element.instance, element.seed)
 
 
-def _last_words(outcome: RunOutcome) -> str:
+def _final_output(outcome: RunOutcome) -> str:
     """What the program said last, if anything."""
     measured = outcome.measured
     said = b"" if measured is None else (measured.stderr_tail or measured.stdout_tail)

@@ -36,7 +36,7 @@ SAME_TARGET = ("target", "clock")
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class EarlierCampaign:
     """What one earlier campaign can teach.
 
     Attributes:
@@ -87,14 +87,14 @@ class Course:
         }
 
 
-class Earlier:
+class EarlierCampaigns:
     """All that earlier campaigns can teach.
 
     Args:
         courses: One for each.
     """
 
-    def __init__(self, courses: Sequence[Course]) -> None:
+    def __init__(self, courses: Sequence[EarlierCampaign]) -> None:
         self.courses = tuple(courses)
         self._told: tuple[int, list[Known]] = (0, [])
 
@@ -105,7 +105,7 @@ class Earlier:
         return self._told[1]
 
 
-def learn_from(paths: Iterable[Path], question: Question) -> Earlier | None:
+def learn_from(paths: Iterable[Path], question: Question) -> EarlierCampaigns | None:
     """Read earlier ledgers; None if there are none.
 
     Args:
@@ -113,10 +113,10 @@ def learn_from(paths: Iterable[Path], question: Question) -> Earlier | None:
         question: What is asked now.
     """
     courses = [_course(path, question) for path in paths]
-    return Earlier(courses) if courses else None
+    return EarlierCampaigns(courses) if courses else None
 
 
-def _course(path: Path, question: Question) -> Course:
+def _course(path: Path, question: Question) -> EarlierCampaign:
     proposer = question.proposer
     if proposer is None or not proposer.model:
         raise ScenarioError(
@@ -138,14 +138,14 @@ def _course(path: Path, question: Question) -> Course:
         )
     numbers = {config: number for number, config in enumerate(fitting)}
     rows = first_attempts(columns, numbers)
-    places = Places(question.stream)
+    places = PositionMap(question.stream)
     single = np.array([places.of(sample) for sample in samples], dtype=np.int64)
     so_far = np.maximum.accumulate(np.append(_NOWHERE, single))
     place = so_far[np.searchsorted(registered, columns["sequence"][rows])]
     order = np.argsort(place, kind="stable")
     status, runtime = columns["status"][rows[order]], columns["runtime"][rows[order]]
     high = np.where(which_mean(status, lambda each: each.never), 0.0, np.asarray(question.utility(runtime)))
-    return Course(
+    return EarlierCampaign(
         ledger=path.name,
         campaign=campaign,
         head=head,
@@ -209,7 +209,7 @@ def _fitting(configs: Iterable[ConfigRow], space: Space) -> Iterable[tuple[int, 
 # ------------------------------------------------------------------ which position could be the same
 
 
-class Places:
+class PositionMap:
     """Where a sample of another stream could come again in this one; in doubt it could.
 
     Args:

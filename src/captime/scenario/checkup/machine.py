@@ -10,7 +10,7 @@ from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger.filesystem import check_writable, file_system, is_network, sqlite_note
 from captime.scenario.checkup.finding import STORAGE, WORDS, Finding
 from captime.scenario.machine import allowed_cores
-from captime.scenario.parts import ExecutorWishes
+from captime.scenario.parts import ExecutorSettings
 from captime.supervision.fitness import Fitness
 
 # A run takes well under a kilobyte in a ledger; this is enough for a million of them, and for generated instances.
@@ -89,7 +89,7 @@ def look_at_load(jobs: int) -> Finding:
     return Finding("processors", "well", found, facts=facts)
 
 
-def look_at_executor(wishes: ExecutorWishes) -> list[Finding]:
+def look_at_executor(wishes: ExecutorSettings) -> list[Finding]:
     """Whether the cluster can be used, where runs are to happen on one; nothing is started there."""
     if wishes.kind == "local":
         return []

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
-from captime.campaign.census import Census
+from captime.campaign.abort_rules import AbortRules
+from captime.campaign.fixed_order_replay import Key, counts_for_good, key_of
 from captime.campaign.goals import Change, change_of
-from captime.campaign.objections import Objections
-from captime.campaign.remembering import Key, counts_for_good, key_of
+from captime.campaign.outcome_counts import OutcomeCounts
 from captime.evidence import Evidence
 from captime.executors.retry import LossLimit
 from captime.ledger import Ledger
@@ -19,7 +19,7 @@ from captime.runs import RunOutcome, RunRequest, Status, Verdict
 _INTERRUPTED = "it was under way when the campaign was cut off"
 
 
-class Memory:
+class RecordedRuns:
     """What a ledger knows, collected while it is read once from beginning to end.
 
     Args:
@@ -38,7 +38,7 @@ class Memory:
         orders: How many orders are on record.
     """
 
-    def __init__(self, census: Census, objections: Objections, losses: LossLimit) -> None:
+    def __init__(self, census: OutcomeCounts, objections: AbortRules, losses: LossLimit) -> None:
         self._census = census
         self._objections = objections
         self._losses = losses
@@ -99,11 +99,11 @@ class Memory:
         return [RunOutcome(request, status, 0.0, 0.0, _INTERRUPTED, Verdict.INTERRUPTED) for request in self.open]
 
 
-def go_on(
+def resume_campaign(
     procedure: Procedure,
     evidence: Evidence,
     ledger: Ledger,
-    memory: Memory,
+    memory: RecordedRuns,
     *,
     repeatable: bool,
     apply: Callable[[Change], None],
@@ -126,7 +126,7 @@ def go_on(
 
 
 def write_off(
-    ledger: Ledger, memory: Memory, *, repeatable: bool, tell: tuple[Procedure, Evidence] | None = None
+    ledger: Ledger, memory: RecordedRuns, *, repeatable: bool, tell: tuple[Procedure, Evidence] | None = None
 ) -> None:
     """Say of what was under way that it is lost."""
     lost = memory.cut_off(repeatable=repeatable)

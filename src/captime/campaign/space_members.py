@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from captime.campaign.earlier import Earlier
-from captime.campaign.goals import Goal, Joined, let_join, reached, set_goal, set_length
+from captime.campaign.goals import AddedConfigurations, Goal, add_configurations, reached, set_goal, set_length
+from captime.campaign.transfer import EarlierCampaigns
 from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
@@ -23,7 +23,7 @@ from captime.targets import Targets
 Write = Callable[[Sequence[ConfigRow]], None]
 
 
-class Roster:
+class SpaceMembers:
     """The configurations that exist.
 
     Args:
@@ -43,7 +43,7 @@ class Roster:
         recorded: Sequence[ConfigRow],
         write: Write,
         *,
-        earlier: Earlier | None = None,
+        earlier: EarlierCampaigns | None = None,
     ) -> None:
         self._late: dict[int, ConfigRow] = {}
         self._earlier = earlier
@@ -105,7 +105,7 @@ def configuration_of(row: ConfigRow) -> Configuration:
     return Configuration(row.name, dict(settings_of(row)), origin=row.origin, **words)
 
 
-class Growing(AroundProcedure):
+class GrowingProcedure(AroundProcedure):
     """A procedure whose new configurations come into being when it asks for them.
 
     Args:
@@ -114,7 +114,7 @@ class Growing(AroundProcedure):
         evidence: What a model may learn from.
     """
 
-    def __init__(self, procedure: Procedure, roster: Roster, evidence: Evidence) -> None:
+    def __init__(self, procedure: Procedure, roster: SpaceMembers, evidence: Evidence) -> None:
         super().__init__(procedure)
         self._roster = roster
         self._evidence = evidence
@@ -133,7 +133,7 @@ class Growing(AroundProcedure):
 
     def newcomers(self, count: int, earliest: int = 0) -> int:
         """From now on there are more configurations."""
-        return let_join(self._procedure, Joined(count, earliest))
+        return add_configurations(self._procedure, AddedConfigurations(count, earliest))
 
     def ask(self, slots: int) -> Targets:
         """See the protocol."""
