@@ -1,6 +1,6 @@
 """Names for the arrays that travel between the rooms.
 
-Nothing else lives here: a reader of any signature should know at once what is inside.
+Nothing else belongs here: a reader of any signature should know at once what is inside.
 """
 
 import numpy as np

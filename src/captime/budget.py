@@ -136,7 +136,7 @@ class SampleBudget:
 class SingleLookBudget:
     """Union over configurations only, for one sample size fixed before the first run: delta / (2 · n_configs).
 
-    [UAC] Theorem 3, Naive. Valid at that one n and at no other: nobody may look earlier.
+    [UAC] Theorem 3, Naive. Valid at that one n and at no other: earlier looks are not covered.
     """
 
     delta: float
@@ -220,9 +220,9 @@ class ThreeBoundsBudget:
 class SelectionBudget:
     """For time-uniform bounds and a recommendation: delta / (2 · n_configs) a lower bound, delta / 2 an upper bound.
 
-    A wrong recommendation needs a wrong lower bound of somebody, or a wrong upper bound of the one best configuration,
-    whichever that is: n_configs · delta / (2 · n_configs) + delta / 2 = delta. The upper bounds of all others together
-    are not covered. One event covers all sample sizes and, the bound being monotone, all captimes.
+    A wrong recommendation needs a wrong lower bound of some configuration, or a wrong upper bound of the one best
+    configuration, whichever that is: n_configs · delta / (2 · n_configs) + delta / 2 = delta. The upper bounds of all
+    others together are not covered. One event covers all sample sizes and, the bound being monotone, all captimes.
     """
 
     delta: float

@@ -40,7 +40,7 @@ class Certificate:
         utility_low: Lower bound on the expected utility of `config`.
         utility_high: Upper bound on it.
         gamma: In infinite spaces, the share of luckiest configurations left out of the comparison.
-        challenger: Who holds epsilon up: the configuration that could still be better by as much; None if nobody.
+        challenger: The closest rival: the configuration that could still be better by epsilon; None if there is none.
         mode: What delta covers. `simultaneous`: every interval of every configuration, hence the recommendation.
             `selection`: the recommendation and its own interval, but not the upper bounds of all others at once.
             `nothing`: the procedure promises nothing about utility; epsilon is 1 and the interval is [0, 1].

@@ -70,7 +70,7 @@ def drive(
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
 ) -> Outcome:
-    """Ask, answer, tell, until the procedure is content, the CPU budget is spent or somebody interrupts.
+    """Ask, answer, tell, until the procedure is content, the CPU budget is spent or the loop is interrupted.
 
     Args:
         procedure: Decides.
@@ -178,15 +178,15 @@ class _Lap:
         )
 
     def _incidents(self, made: Decisions, before: BoolArray) -> None:
-        """What happened to whom; the last or first round somebody saw is told by how many positions it had seen."""
-        # Pools grow: whoever came meanwhile is not gone.
+        """Record eliminations and captime increases; the round is inferred from the configuration's prefix length."""
+        # Pools grow: a configuration that was added meanwhile is not eliminated.
         gone = np.flatnonzero(before & ~self._procedure.candidates[: len(before)])
         eliminated = (gone, self._replay.tally.n.take(gone) - 1, np.full(len(gone), np.nan))
         for config, positions, captime in (*self._replay.raises, eliminated):
             if len(config):
                 place = np.searchsorted(made.round, positions + 1).clip(max=len(made.round) - 1)
                 if self._in_turns is not None:
-                    place[:] = len(made.round) - 1  # whoever takes turns stops to look when something happens
+                    place[:] = len(made.round) - 1  # a procedure that takes turns stops when something happens
                 happened = Incidents(made.round[place], made.seconds[place], config, captime)
                 self._trace.happened.append(happened)
 

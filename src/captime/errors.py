@@ -58,7 +58,7 @@ class LedgerDamaged(LedgerError):  # noqa: N818 (what is so, not what went wrong
 
 
 class StorageTrouble(LedgerError):  # noqa: N818 (what is so, not what went wrong)
-    """The disk is full, read-only or locked; nothing false was written, and the campaign can go on later."""
+    """The disk is full, read-only or locked; nothing false was written, and the campaign can be resumed later."""
 
 
 class LedgerLocked(StorageTrouble):

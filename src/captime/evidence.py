@@ -1,7 +1,7 @@
 """The book-keeping of the live path: orders become the runs still missing, outcomes become sums.
 
 Rules of this room. Samples of a configuration are the first n positions of the stream, all of them, each with an
-interval that holds its score whatever happens later. A run nobody has heard of counts from 0 to 1; a run seen
+interval that holds its score whatever happens later. A run without any news counts from 0 to 1; a run seen
 unfinished counts up to what an answer just then would be worth; a lost run is asked for again and is open until then,
 unless the program cannot repeat itself: then what was seen of it is all there will ever be.
 Nothing here depends on the order in which outcomes arrive: the same outcomes give the same tally, to the last bit.
@@ -91,7 +91,7 @@ class Evidence:
     def aim(self, targets: Targets) -> int:
         """Take these orders; they stand until they are fulfilled. Return how many runs they opened.
 
-        An order for a configuration that nobody has heard of makes room for it: so pools grow.
+        An order for an unknown configuration makes room for it: so pools grow.
         """
         if len(targets):
             self.grow(int(targets.config.max()) + 1)
@@ -126,7 +126,7 @@ class Evidence:
         self._add_up(config)
 
     def _raise(self, config: int, level: int, n: int) -> None:
-        """What was cut is open again; attempts under way go on to their old captime and are asked for once more."""
+        """Open capped runs again; attempts under way continue to their old captime and are asked for once more."""
         runs = self._runs[config]
         self.tally.level[config] = level
         place = np.flatnonzero(~runs.skipped[: n - runs.start])
@@ -140,7 +140,7 @@ class Evidence:
     def retire(self, candidates: BoolArray) -> IntArray:
         """Ask for no more runs of those who are no candidates; return those of them who have attempts under way.
 
-        Their orders stand: whoever becomes a candidate again goes on where it was.
+        Their orders stand: a configuration that becomes a candidate again resumes where it was.
         """
         for config in np.flatnonzero(self._retired & candidates).tolist():
             self._waiting.extend((config, position) for position in self._held.pop(config, ()))
@@ -148,7 +148,7 @@ class Evidence:
         return np.flatnonzero(self._retired & (self._aloft > 0))
 
     def take(self, limit: int) -> list[RunRequest]:
-        """At most so many of the missing runs, in the order in which they were wanted; they count as under way now."""
+        """Return at most `limit` missing runs, in the order in which they were wanted; they count as under way now."""
         chosen: list[tuple[int, int]] = []
         while self._waiting and len(chosen) < limit:
             config, position = self._waiting.popleft()
@@ -180,9 +180,9 @@ class Evidence:
     # ------------------------------------------------------------------ what became known
 
     def seen(self, request: RunRequest, seconds: float) -> bool:
-        """An attempt under way was last seen unfinished after so many CPU seconds, counted from its very first start.
+        """Record after how many CPU seconds, from its very first start, an attempt was last seen unfinished.
 
-        "Now minus start" will not do: the run may have ended since somebody looked. Return whether that was news.
+        "Now minus start" will not do: the run may have ended since it was looked at. Return whether that was news.
         """
         config, position = request.config, request.instance
         runs = self._runs[config]
@@ -209,7 +209,7 @@ class Evidence:
         return np.array(sorted(heard), dtype=np.int64)
 
     def _landed(self, outcome: RunOutcome) -> bool:
-        """Write down what was measured; False if nobody waits for it."""
+        """Record what was measured; return False if the run is not under way."""
         config, position = outcome.request.config, outcome.request.instance
         if self._flying.get((config, position)) != outcome.request:
             self.ignored += 1
@@ -239,7 +239,7 @@ class Evidence:
         place = position - runs.start
         seen = runs.seen[place]
         known = ~np.isnan(runs.runtime[place])
-        # Reached its captime, and nobody is trying again. An attempt seen past its captime is about to end: wait.
+        # Reached its captime, and no attempt is under way. An attempt seen past its captime is about to end: wait.
         cut = ~known & ~runs.flying[place] & (runs.attempts[place] > 0) & (seen >= runs.captime[place])
         ended = known | cut
         runs.settled[place] = ended | runs.abandoned[place]

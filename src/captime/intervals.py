@@ -68,14 +68,14 @@ class Intervals(Ends):
         """The ends after each of several rounds, shape (A, K). Nothing is kept yet: see `keep`.
 
         Args:
-            n: Prefix lengths, shape (K,) in lockstep, (A, K) if everyone stands elsewhere.
+            n: Prefix lengths, shape (K,) in lockstep, (A, K) if configurations differ.
             level: Captime levels, shape (A,).
             low: Sums of the low ends, shape (A, K).
             high: Sums of the high ends, shape (A, K).
             start: Lower and upper ends before the first of these rounds, shape (A,) each.
             since: Only rounds from this one on (counted from 0) have anything to say, shape (A,); all if left out.
         """
-        # One row of levels and log-probabilities serves all, in the usual case that everyone is at the same level.
+        # One row of levels and log-probabilities serves all, in the usual case that all are at the same level.
         levels = level[:1] if (level == level[0]).all() else level[:, None]
         log_inverse = self.budget.log_inverse(n, levels)
         lower, upper = self.bound(n, low, high, log_inverse, self.plan.floor(levels))

@@ -94,9 +94,9 @@ def configure(
             out, 0 for no such goal.
         learn_from: On a space, ledgers of earlier campaigns with the same target, for the model that proposes
             configurations and nothing else.
-        ledger: The file in which every run is recorded, and from which the same call goes on later; a temporary one if
+        ledger: The file in which every run is recorded, and from which the same call resumes; a temporary one if
             it is left out, named in the result.
-        jobs: How many runs go on at once; as many as there are cores by default.
+        jobs: How many runs are under way at once; as many as there are cores by default.
         seed: Key of everything that is drawn at random. Left out, a fresh one is drawn and recorded in the ledger; a
             call that resumes uses that one. It must not be chosen after a look at results.
         sampling: `shuffle`: every instance once, in random order. `replace`: with replacement, without end; "best" then
@@ -206,8 +206,8 @@ def validate(
             `default`, or else the first one) if it is left out. The first is compared with all others.
         captime: For every run, in seconds or as `10s`; where an answer is worth 0.01 if it is left out.
         delta: Allowed probability that any of the intervals is wrong.
-        ledger: Where these runs are recorded, and from which the same call goes on later.
-        jobs: How many runs go on at once; as in `configure` by default.
+        ledger: Where these runs are recorded, and from which the same call resumes.
+        jobs: How many runs are under way at once; as in `configure` by default.
         progress: Show it.
         interrupted: Asked between runs; True stops.
 

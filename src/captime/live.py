@@ -1,8 +1,8 @@
 """The loop of the live path, where procedure, evidence and executor meet: as many runs at once as there are slots.
 
 One lap: ask while slots are free, start what is missing, wait for what comes back, tell, stop what is no longer wanted.
-Certificates are valid at every moment, so nobody waits for stragglers in order to be right. A journal is told of
-everything before anybody acts on it: what is written down is enough to walk the same way again (`walk_again`).
+Certificates are valid at every moment, so no decision has to wait for stragglers. A journal is told of
+everything before it is acted upon: what is written down is enough to walk the same way again (`walk_again`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 from captime.trace import Decisions, Trace
 
-# An unfinished run is looked at again once it is so many times as old as at the last look: sooner tells little.
+# An unfinished run is looked at again once it is this many times as old as at the last look: sooner tells little.
 _OLDER = 2.0
 
 Observer = Callable[[Procedure, Evidence, Executor], None]
@@ -31,10 +31,10 @@ Seen = Sequence[tuple[RunRequest, float]]
 
 
 class Journal(Protocol):
-    """Is told of everything that decisions depend on, in order, and before anybody acts on it."""
+    """Receives everything that decisions depend on, in order, before any of it is acted upon."""
 
     def asked(self, slots: int, targets: Targets) -> None:
-        """The procedure was asked for so many slots' work, and this was its answer."""
+        """Record what the procedure answered when it was asked for the work of this many slots."""
         ...
 
     def started(self, requests: Sequence[RunRequest]) -> None:
@@ -66,7 +66,7 @@ class LiveOutcome:
     Attributes:
         certificate: The statement.
         stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `deadline`, `interrupted`, `ledger` if the
-            journal refused to write, `machine` if the machine of the executor cannot go on, or `idle` if the procedure
+            journal refused to write, `machine` if the machine of the executor is unfit, or `idle` if the procedure
             wanted nothing although it was not content.
         rounds: Decisions taken.
         candidates: Who may still be the best.
@@ -78,7 +78,7 @@ class LiveOutcome:
         wall_seconds: How long it took by the executor's clock.
         trace: The story in CPU seconds.
         wall: Executor's clock at each decision of the story.
-        trouble: Why the journal refused to write, or why the executor cannot go on; None without trouble. The
+        trouble: Why the journal refused to write, or why the executor cannot continue; None without trouble. The
             certificate rests on what was written before.
         spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
     """
@@ -115,7 +115,7 @@ def drive_parallel(
     interrupted: Callable[[], bool] = _never,
     journal: Journal | None = None,
 ) -> LiveOutcome:
-    """Keep all slots at work until the procedure is content, time or money is spent, or somebody interrupts.
+    """Keep all slots at work until the procedure is content, a limit is reached, or the loop is interrupted.
 
     Args:
         procedure: Decides.
@@ -123,11 +123,11 @@ def drive_parallel(
         evidence: Keeps the books; made for the procedure's plan.
         budget: CPU seconds that may be spent. Runs under way when they run out are cancelled.
         deadline: The same for the executor's clock.
-        look_every: At least so many wall-clock seconds pass between looks at unfinished runs, which narrow what these
+        look_every: The least number of wall-clock seconds between looks at unfinished runs, which narrow what these
             can still be worth.
         observer: Called after every lap.
         interrupted: Asked before every lap; True stops with the certificate held so far.
-        journal: Is told of everything; nobody if it is left out.
+        journal: Receives everything; None for no journal.
     """
     campaign = _LiveLoop(procedure, executor, evidence, look_every, journal or NoJournal())
     trouble: LedgerError | MachineUnfit | None = None

@@ -7,7 +7,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 
-# What a run is before anybody has heard of it.
+# The state of a run before any news of it.
 _UNHEARD_OF: dict[str, float | bool | int] = {
     "captime": 0.0,
     "runtime": np.nan,

@@ -18,13 +18,13 @@ class Status(Enum):
     COMPLETED = "completed"
     """The program answered by itself."""
     CAPPED = "capped"
-    """We stopped it: at its captime, or earlier because nobody needs the answer any more."""
+    """We stopped it: at its captime, or earlier because the answer is not needed any more."""
     FAILED = "failed"
     """It will never answer: a crash, a wrong answer, out of memory. The program's fault; not tried again."""
     LOST = "lost"
     """Our fault: a machine or a file vanished. Tried again on the same instance with the same seed; open until then."""
     ABANDONED = "abandoned"
-    """Stopped early or lost, and never to be tried again: "unfinished after so many seconds" is all there will be."""
+    """Stopped early or lost, and never to be tried again: "unfinished after x seconds" is all there will be."""
 
     @property
     def meaning(self) -> "Meaning":
@@ -74,7 +74,7 @@ class Verdict(Enum):
     CAPPED = "capped"
     """It reached its captime."""
     CANCELLED = "cancelled"
-    """We stopped it early: nobody needs the answer any more, or the campaign was stopped."""
+    """Stopped early: the answer is not needed any more, or the campaign was stopped."""
     WALL = "wall"
     """The wall-clock guard stopped it: it slept, or the machine was too busy to let it reach its captime."""
     CRASH = "crash"
@@ -189,7 +189,7 @@ class Measurement:
         wall_ns: Wall-clock time from start to end.
         exit_code: How the main process ended; None if by a signal.
         signal: The signal that ended it; None if it ended by itself.
-        peak_memory: Bytes, the largest sum over the tree that was seen; None if nobody could tell.
+        peak_memory: Bytes, the largest sum over the tree that was seen; None if unknown.
         answer: What was recognised as its answer.
         reported: CPU seconds by the program's own account, if a wrapper told.
         queue_wait_ns: How long the tree was ready to run and had to wait for a core.
@@ -230,7 +230,7 @@ class RunOutcome:
         request: What was asked.
         status: How it ended.
         runtime: CPU seconds. COMPLETED: until the answer. CAPPED, LOST or ABANDONED: how long the run was seen
-            unfinished for sure (0 if nobody looked); stopped at its captime, not less than that. FAILED: until it
+            unfinished for sure (0 without a look); stopped at its captime, not less than that. FAILED: until it
             failed. Counted from its very first start if it was resumed.
         cost: CPU seconds this attempt took, less than `runtime` if it was resumed.
         detail: Exit code, last words; for people only.

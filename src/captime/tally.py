@@ -33,7 +33,7 @@ class Tally:
         utility_high: Sum of the high ends of the scores.
         seconds: CPU seconds spent.
         runs: Executions started, repeated ones included.
-        samples: The interval ends one by one, for whoever needs more than sums (paired comparison, betting bounds).
+        samples: The interval ends one by one, for bounds that need more than sums (paired comparison, betting bounds).
     """
 
     level: IntArray

@@ -1,4 +1,4 @@
-"""The story of a run: one row per decision, and what happened to whom. Values only; files are written elsewhere."""
+"""The decisions of a procedure, one row each, and what happened to which configuration. Values only, no files."""
 
 import math
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class Incidents:
     Attributes:
         round: With which decision.
         seconds: CPU seconds spent until then.
-        config: To whom.
+        config: To which configuration.
         captime: The new captime.
     """
 

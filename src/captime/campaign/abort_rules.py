@@ -19,9 +19,9 @@ _log = logging.getLogger("captime")
 HOPELESS, UNANSWERED = "hopeless", "unanswered"
 """Why a campaign ended, as its ledger says it: every run came to nothing; none had answered by the end."""
 
-# So many runs, none of which came anywhere near an answer, and the program is taken to be unusable.
+# After this many runs, none of which came anywhere near an answer, the program is taken to be unusable.
 _HOPELESS = 20
-# Most of a space may be good for nothing: there so many configurations have to fail instead, or so many runs.
+# Most of a space may be useless: there this many configurations have to fail instead, or this many runs.
 _HOPELESS_CONFIGURATIONS, _HOPELESS_ANYWAY = 25, 400
 # Others may have been cut so far; but most must have failed.
 _MOST_OF_A_SPACE = 0.75
@@ -35,7 +35,7 @@ class AbortRules:
         stream: Which instance a position stands for.
         configs: Names of the configurations.
         note: Writes an event down, as `note(kind, **facts)`.
-        book: Compares answers; None to go on although two configurations contradict each other.
+        book: Compares answers; None to continue although two configurations contradict each other.
         drawn: Whether configurations are drawn from a space. A few that fail say little of the others then.
         clock: Which time counts, `cpu` or `wall`.
     """
@@ -74,7 +74,7 @@ class AbortRules:
         self._notice_waiting(outcomes)
 
     def recall(self, outcomes: Sequence[RunOutcome]) -> None:
-        """These came back in an earlier life of the campaign: a contradiction among them is still one."""
+        """Take in outcomes of earlier calls: a contradiction among them is still one."""
         for outcome in outcomes:
             self._compare_answers(outcome)
             self._answered = self._answered or outcome.status.meaning.answered
@@ -114,7 +114,7 @@ class AbortRules:
         )
 
     def _compare_answers(self, outcome: RunOutcome) -> None:
-        """Two configurations that contradict each other: one of them is wrong, and nobody knows which."""
+        """Two configurations that contradict each other: one of them is wrong, and it is unknown which."""
         if self._book is None or not outcome.status.meaning.answered or outcome.measured is None:
             return
         instance = self._stream.at(outcome.request.instance).instance.name
@@ -194,7 +194,7 @@ class AbortRules:
         return most and (failed >= _HOPELESS_CONFIGURATIONS or runs >= _HOPELESS_ANYWAY)
 
     def at_the_end(self, census: OutcomeCounts, *, in_time: bool = True) -> None:
-        """Refuse to call it a success if no run ever answered, in this life of the campaign or an earlier one.
+        """Refuse to call it a success if no run ever answered, in this call or an earlier one.
 
         Args:
             census: What became of all its runs.

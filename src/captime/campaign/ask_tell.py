@@ -310,7 +310,7 @@ class AskTell:
 
     @property
     def _seconds(self) -> float:
-        """Wall-clock seconds of this sitting."""
+        """Return the wall-clock seconds since this object was made."""
         return (time.monotonic_ns() - self._began_ns) / 1e9
 
     @property

@@ -1,6 +1,6 @@
 """Runs that were made before are remembered, not repeated; those that are made now are written down first.
 
-For campaigns in fixed order. Their decisions depend on outcomes alone, so going on after an interruption is simply
+For campaigns in fixed order. Their decisions depend on outcomes alone, so resuming after an interruption is simply
 beginning again with a good memory: what the ledger knows is answered at once, and only what it does not know is run.
 Runs that were lost are tried again here, below the procedure, which never hears of it.
 """
@@ -40,7 +40,7 @@ class ReplayingExecutor(ExecutorWrapper):
     """An executor that asks its memory first.
 
     Args:
-        inner: Does the runs that nobody remembers.
+        inner: Does the runs that are not on record.
         journal: Writes down what is started and what came back.
         known: Outcomes on record that count for good, by run.
         attempts: How often each run was tried before, by configuration and position.
@@ -67,7 +67,7 @@ class ReplayingExecutor(ExecutorWrapper):
         self.lost_seconds = 0.0
 
     def submit(self, requests: Sequence[RunRequest]) -> None:
-        """See the protocol. What nobody remembers is run only when somebody has to wait for it.
+        """See the protocol. What is not on record is run only when its outcome is waited for.
 
         So a campaign that had ended is recalled to its end without beginning anything anew.
         """

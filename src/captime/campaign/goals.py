@@ -1,6 +1,6 @@
-"""What may change between two lives of a campaign: goals, the length of the stream, who takes part.
+"""What may change between two calls of a campaign: goals, the length of the stream, added configurations.
 
-Each change is a note in the ledger, and takes effect at a moment that going on later finds again. In order of arrival
+Each change is a note in the ledger, and takes effect at a moment that resuming finds again. In order of arrival
 that is the place of the note. Where decisions depend on outcomes alone it must not be a matter of timing, or the same
 outcomes would no longer give the same answer: there a change is heard of when everything before it has been reached, a
 moment that is in the outcomes. A larger epsilon needs no telling: one simply stops sooner.
@@ -46,7 +46,7 @@ class MoreInstances:
     """The stream has become longer.
 
     Attributes:
-        length: So many positions.
+        length: The new number of positions.
     """
 
     length: int
@@ -58,7 +58,7 @@ class AddedConfigurations:
 
     Attributes:
         count: How many.
-        earliest: Whoever added them may have seen all positions before this one.
+        earliest: The first position that the user cannot have seen when adding them.
     """
 
     count: int
@@ -119,7 +119,7 @@ def set_length(procedure: Procedure, length: int) -> None:
     """From here on the stream has more instances."""
     if not isinstance(procedure, TakesMoreInstances):
         raise ScenarioDiffers(
-            "instances were added to a ledger whose procedure cannot go on with more; take them out again, or begin a "
+            "instances were added to a ledger whose procedure cannot use more; take them out again, or begin a "
             "new ledger"
         )
     procedure.more_instances(length)
@@ -161,8 +161,8 @@ class GoalsInOrder(AroundProcedure):
     def finished(self) -> str | None:
         """See the protocol."""
         while True:
-            everyone = not any(isinstance(change, AddedConfigurations) for change in self._waiting)
-            if everyone and self._last is not None and reached(self._procedure, self._last):
+            complete = not any(isinstance(change, AddedConfigurations) for change in self._waiting)
+            if complete and self._last is not None and reached(self._procedure, self._last):
                 return "epsilon"
             content = super().finished()
             due = None if content is None else next((each for each in self._waiting if _due(each, content)), None)

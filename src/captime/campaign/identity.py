@@ -177,7 +177,7 @@ def check_identity(path: Path, question: Question) -> Growth:
     if on_space and _can_teach(before, now, notes):
         new += f" --learn-from {path}, so that the model knows what was learnt"
     raise ScenarioDiffers(
-        f"{path}: this ledger belongs to another scenario. It differs in:{listed}\nPut that back to go on, or begin a "
+        f"{path}: this ledger belongs to another scenario. It differs in:{listed}\nPut that back to resume, or begin a "
         f"new ledger with {new}. ({'Favourites' if on_space else 'Configurations'} and instances may be added at the "
         "end of their lists. None may go, and none may change places.)"
     )
@@ -211,7 +211,7 @@ def _without_favourites(identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def _can_teach(before: dict[str, Any], now: dict[str, Any], notes: list[Noted]) -> bool:
-    """Whether this ledger could be learnt from: its target is the same, and it has itself learnt from nobody."""
+    """Whether this ledger could be learnt from: same target, and not itself taught by another ledger."""
     same = all(before.get(name) == now.get(name) for name in SAME_TARGET)
     return same and bool(now["space"].get("model")) and not has_learned(notes)
 

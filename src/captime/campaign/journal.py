@@ -1,4 +1,4 @@
-"""The ledger as the journal of the live loop: what happens is on disk before anybody acts on it."""
+"""The ledger as the journal of the live loop: what happens is on disk before it is acted upon."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from captime.streams.protocol import InstanceStream
 from captime.supervision.kernel import steady_ns
 from captime.targets import Targets
 
-# [F14] How long somebody else may keep the file locked before a campaign gives up; outcomes wait in memory until then.
+# [F14] How long another process may lock the file before a campaign gives up; outcomes wait in memory until then.
 _PATIENCE = 300.0
 # A clock that differs by less was corrected, not set; corrections are a small share of the time that has passed.
 _STEP_SECONDS, _SLEW = 0.05, 0.001
@@ -24,15 +24,15 @@ Reader = Callable[[Sequence[RunOutcome]], None]
 
 
 def _nothing() -> None:
-    """Nobody has anything to write down."""
+    """Do nothing: there is nothing to record."""
 
 
 def with_retries(write: Callable[[], None], patience: float = _PATIENCE) -> None:
-    """Write, and try again while somebody else keeps the file locked; nothing is started or decided meanwhile.
+    """Write, and try again while another process keeps the file locked; nothing is started or decided meanwhile.
 
     Args:
         write: May be called again after it was refused for a lock.
-        patience: For so many seconds.
+        patience: For how many seconds.
     """
     until = time.monotonic() + patience
     while True:

@@ -37,7 +37,7 @@ def executor_of(
         parts: Of the scenario.
         ledger: Of the campaign; machines that took part before are read from it.
         client: A `distributed.Client` to be used in place of what the scenario says.
-        jobs: At most so many runs at once.
+        jobs: The largest number of runs at once.
         interrupted: Asked while a cluster is waited for; True makes slots that nothing can be run on.
     """
     wishes = parts.executor

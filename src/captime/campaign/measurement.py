@@ -65,7 +65,7 @@ def check_sampling(question: Question) -> None:
 
 
 def survey_of(question: Question, captime: float, instances: int | None = None) -> Question:
-    """The question that a ledger of `measure` belongs to: all runs up to that captime, whoever may be the best.
+    """Return the question that a ledger of `measure` belongs to: all runs up to that captime, without a race.
 
     Args:
         question: Program, instances and configurations.
@@ -142,7 +142,9 @@ def measured_runs(path: Path, name: str, captime: float, *, unbroken: bool = Fal
     broken = np.isnan(seconds).any(axis=0)
     whole = np.flatnonzero(~np.maximum.accumulate(broken) if unbroken else ~broken)
     if len(whole) == 0:
-        raise ScenarioError(f"{path}: there is no instance yet on which every configuration was run; go on measuring")
+        raise ScenarioError(
+            f"{path}: there is no instance yet on which every configuration was run; continue measuring"
+        )
     named = {sample.position: sample.instance for sample in samples}
     notes = [f"measured by captime measure; captime {captime:g} s on the {clock} clock"]
     if len(whole) < len(samples):

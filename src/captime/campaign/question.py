@@ -64,14 +64,14 @@ class Question:
         procedure: Who decides, by name.
         options: Its options.
         seed: Key of what is drawn at random.
-        captime_first: The captime everyone starts with, where captimes rise.
+        captime_first: The first captime of all configurations, where captimes rise.
         ceiling: No run gets more seconds than this.
         clock: The clock of captimes and costs: `cpu` or `wall`.
         time: Whose time counts: `measured` by that clock, or `reported` by the program itself.
         tolerance: By which share two numbers may differ and be the same answer.
         proposer: Makes the configurations of a space, by index; None if they are all listed.
-        maker: Makes who decides, where that is nobody with a name; `procedure` is then only what it is called.
-        source: The scenario file, if there is one; for people who want to go on from the ledger.
+        maker: Makes the procedure, where it is not a registered one; `procedure` is then only its name.
+        source: The scenario file, if there is one; for users who resume from the ledger.
         identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
         duel_step: See `Problem`; of a ledger that was begun when there was one step for all goals.
         short_captimes: See `Problem`; as it was when the ledger was begun. None: whatever the program allows.
@@ -122,7 +122,7 @@ class Question:
                 "describe a [space]"
             )
         options = {**asked.options, "gamma": gamma}
-        # A ledger that is begun now is begun with this goal, and bets on it; for one that goes on, goals do not count.
+        # A new ledger begins with this goal, and bets on it; for one that is resumed, goals do not count.
         identity = {**self.identity, "options": plain(options)} if "options" in self.identity else self.identity
         return replace(asked, options=options, identity=identity)
 

@@ -16,7 +16,7 @@ class Recorder:
     Args:
         ledger: The one that is written to.
         n_configs: How many configurations there are at first.
-        clock: Wall-clock seconds of earlier sittings; those of this one are counted from there.
+        clock: Wall-clock seconds of earlier calls; those of this one are counted from there.
     """
 
     def __init__(self, ledger: Ledger, n_configs: int, clock: float) -> None:
@@ -32,7 +32,7 @@ class Recorder:
         Args:
             procedure: Whose.
             evidence: Knows what was spent.
-            now: Wall-clock seconds of this sitting.
+            now: Wall-clock seconds of this call.
         """
         held = procedure.certificate()
         if held is self._certified or held == self._certified:

@@ -1,4 +1,4 @@
-"""Whether a program takes the same time again when it is given the same seed: tried, before anybody relies on it."""
+"""Check that a program takes the same time again with the same seed, before a procedure relies on it."""
 
 import math
 from dataclasses import dataclass

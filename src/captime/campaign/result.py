@@ -23,7 +23,7 @@ from captime.scenario import Scenario
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CampaignResult:
-    """A campaign that has ended, for now: it can always be gone on with.
+    """A campaign that has ended, for now: it can always be resumed.
 
     Attributes:
         question: What was asked.
@@ -34,12 +34,12 @@ class CampaignResult:
         bound: Name of the bound that was used.
         repeats: Whether cut runs were made again with longer captimes.
         isolation: How runs are kept together, so that none of their processes survives.
-        jobs: How many runs went on at once.
+        jobs: How many runs were under way at once.
         order: `arrival`, or `fixed` if the answer depends on outcomes alone.
         resumed: Whether there were runs on record already.
         place: On which machines time was measured, in words; "" for this one.
         learned: What is to be said about earlier campaigns that taught the model; "" if there are none.
-        warnings: What happened to the ledger that somebody should know of.
+        warnings: What happened to the ledger that the user should know.
         trouble: Why the ledger could not be written, or does not hold what the certificate rests on, or why the machine
             could not be used any longer; None if all is well. The certificate is valid all the same: it rests on runs
             that were written down before.

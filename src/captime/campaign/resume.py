@@ -1,4 +1,4 @@
-"""Going on where a ledger ends: nothing is stored but facts, so what was decided is decided again from them."""
+"""Resume where a ledger ends: only facts are stored, and the decisions are made again from them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
@@ -33,7 +33,7 @@ class RecordedRuns:
         open: Requests that were started and never heard of again.
         events: How many there were.
         changes: What was asked for otherwise on the way, in that order.
-        frontier: The first position that nobody was started on.
+        frontier: The first position without any run.
         notes: Everything that was noted.
         orders: How many orders are on record.
     """
@@ -78,7 +78,7 @@ class RecordedRuns:
         reached("recovery")
 
     def _take(self, outcomes: Iterable[RunOutcome]) -> None:
-        # What answers no attempt that was under way is an orphan, and nobody counts it.
+        # What answers no attempt that was under way is an orphan, and is not counted.
         heard = [outcome for outcome in outcomes if outcome.request in self.open]
         for outcome in heard:
             del self.open[outcome.request]
@@ -135,7 +135,7 @@ def write_off(
     reached("written-off", "before")
     ledger.observed(lost)
     reached("written-off")
-    # What is given up for good is remembered as such: whoever asks for it again must not get a second try.
+    # What is given up for good is remembered as such: a later request for it must not get a second try.
     memory.known |= {key_of(outcome.request): outcome for outcome in lost if counts_for_good(outcome)}
     memory.open.clear()
     if tell is not None:

@@ -63,14 +63,14 @@ class RunSettings:
     """How a campaign is carried out; nothing that its answer's validity depends on.
 
     Attributes:
-        jobs: How many runs go on at once.
-        order: `arrival`: whoever finishes is heard. `fixed`: outcomes are told in the order in which runs were asked
-            for, so that the same outcomes give the same answer whatever the timing.
+        jobs: How many runs are under way at once.
+        order: `arrival`: outcomes are told as runs finish. `fixed`: outcomes are told in the order in which runs were
+            asked for, so that the same outcomes give the same answer whatever the timing.
         window: With fixed order, how many runs are open at once.
         stop: When to stop, apart from the goal.
         isolation: How runs are kept together; None for the best that works here.
         pin: Give every slot a core of its own.
-        take_over: Go on with a ledger that another machine had begun to write to.
+        take_over: Resume a ledger that another machine had begun to write to.
         conflicts: Stop when two configurations contradict each other.
         check_repeatability: Try whether the program repeats itself, before a procedure relies on it.
         patience: Seconds to wait for a machine that is out of disk, memory, processes or descriptors.
@@ -113,7 +113,7 @@ def run_campaign(
     make_executor: MakeExecutor | None = None,
     earlier: EarlierCampaigns | None = None,
 ) -> CampaignResult:
-    """Begin a campaign, or go on with the one in this ledger, until its goal is reached or a rule stops it.
+    """Begin a campaign, or resume the one in this ledger, until its goal is reached or a rule stops it.
 
     Args:
         question: What is asked.
@@ -122,7 +122,7 @@ def run_campaign(
         observer: Called after every lap.
         interrupted: Asked before every lap; True stops with the certificate held so far.
         make_executor: Where runs happen; slots on this machine if it is left out.
-        earlier: On a space, earlier campaigns from which the model learns, and nobody else.
+        earlier: On a space, earlier campaigns from which the model, and nothing else, learns.
     """
     manner = manner or RunSettings()
     first = question.build()
@@ -197,10 +197,10 @@ def _local(manner: RunSettings) -> MakeExecutor:
 
 
 class _Campaign:
-    """Everybody who takes part.
+    """The parts of a running campaign.
 
-    What is written down as the campaign's clock goes on where earlier sittings left it (`clock`), as its CPU time does.
-    Stop rules count this sitting's: nobody waits for a deadline that passed yesterday.
+    The campaign's recorded clock continues where earlier calls left it (`clock`), as its CPU time does.
+    Stop rules count the seconds of this call: a deadline that passed yesterday does not count.
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class _Campaign:
 
     @property
     def _must_stop(self) -> bool:
-        """Whether there is no use in going on: machines or ledger are gone, or a machine stays unfit."""
+        """Return whether the campaign must stop: machines or ledger are gone, or a machine stays unfit."""
         return self._machines_are_gone or self._ledger.looked_lost() or self._waiting.gave_up is not None
 
     def _recall(
@@ -410,12 +410,12 @@ def _why_unfit(unfit: Unfit, names: Sequence[str]) -> str:
     if not unfit.configs:
         return (
             f"the machine stays unfit, so the campaign stopped; the last run came back so: {unfit.words}. No run was "
-            "judged by it. Free what the machine is out of, and the same command goes on"
+            "judged by it. Free what the machine is out of, and run the same command again to resume"
         )
-    whom = " and ".join(repr(names[config]) for config in unfit.configs)
+    named = " and ".join(repr(names[config]) for config in unfit.configs)
     verb = "was" if len(unfit.configs) == 1 else "were"
     return (
-        f"configuration {whom} {verb} lost again and again, each time after the machine had been fit again; the last "
+        f"configuration {named} {verb} lost again and again, each time after the machine had been fit again; the last "
         f"run came back so: {unfit.words}. Nothing is certified by that. Give the machine more room, use fewer jobs, "
         "leave the configuration out, or set target.disk_limit, target.memory or target.processes: a run that exceeds "
         "a limit of its own counts as failed"

@@ -1,7 +1,7 @@
 """Who takes part in a campaign on a space: configurations are made when the procedure first asks for them.
 
 A procedure knows indices only. When it orders a configuration that does not exist yet, it is proposed, written down,
-and given to the program, in this order. What is on record stays as it is: going on later never proposes it anew.
+and given to the program, in this order. What is on record stays as it is: resuming never proposes it anew.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,10 +60,10 @@ class SpaceMembers:
             self._late[index] = replace(row, index=index, name=f"{row.origin}-{index}")
 
     def grow(self, size: int, evidence: Evidence, starts: Mapping[int, int]) -> None:
-        """There have to be so many configurations now.
+        """Make sure that there are `size` configurations now.
 
         Args:
-            size: So many.
+            size: How many.
             evidence: What is known of those there are.
             starts: On which position of the stream each will begin, by index; 0 for who is not named.
         """
@@ -81,7 +81,7 @@ class SpaceMembers:
             self._program.extend([configuration_of(row)])
 
     def _proposed(self, index: int, evidence: Evidence, start: int) -> ConfigRow:
-        """Who comes next from the space; whoever was added stands between those, and shifts them."""
+        """Propose the configuration for `index`, skipping indices taken by configurations that the user added."""
         place = index - sum(late < index for late in self._late)
         origin, known, taught = self._proposer.origin(place), [], []
         if origin == "model":
@@ -128,7 +128,7 @@ class GrowingProcedure(AroundProcedure):
         return reached(self._procedure, Goal(epsilon, gamma, stop))
 
     def more_instances(self, length: int) -> None:
-        """From now on the stream has so many positions."""
+        """Extend the stream to this many positions."""
         set_length(self._procedure, length)
 
     def newcomers(self, count: int, earliest: int = 0) -> int:

@@ -1,4 +1,4 @@
-"""Changes between two lives of a campaign: found, written down, and made."""
+"""Changes between two calls of a campaign: found, recorded, and applied."""
 
 from collections import deque
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Steering:
         first = make(self._procedure, change)
         if isinstance(change, AddedConfigurations):
             self._join(first, change.count)
-        # Whoever was out of it may be in it again.
+        # A configuration that was cleared may be a candidate again.
         self._evidence.retire(self._procedure.candidates)
 
     def _join(self, first: int, count: int) -> None:
@@ -72,7 +72,7 @@ class Steering:
 
 
 def make(procedure: Procedure, change: Change) -> int:
-    """Tell a procedure of a change; return the index of the first who joins, if somebody does."""
+    """Tell a procedure of a change; return the index of the first added configuration, if there is one."""
     match change:
         case Goal():
             set_goal(procedure, change)
@@ -107,14 +107,14 @@ class AskedBefore(Protocol):
 def new_changes(
     question: Question, ledger: Ledger, memory: AskedBefore, growth: Growth, fresh: Callable[[], Procedure]
 ) -> list[Change]:
-    """What is asked otherwise than before, written down; whoever cannot go on with it refuses before that.
+    """Record what is asked otherwise than before; a procedure that cannot resume with it refuses first.
 
     Args:
         question: What is asked now.
         ledger: Where it is written down.
         memory: What was asked before.
         growth: What was added to the lists.
-        fresh: Makes a procedure like the one that goes on, with nothing known yet.
+        fresh: Makes a procedure like the one that is resumed, with nothing known yet.
     """
     notes: list[Noted] = []
     length = question.stream.length
@@ -143,7 +143,7 @@ def new_changes(
 
 
 def note_lessons(earlier: EarlierCampaigns | None, ledger: Ledger, memory: RecordedRuns) -> list[Noted]:
-    """Write down from whom the model learns, unless that is on record; return all that is."""
+    """Record from which ledgers the model learns, unless that is on record; return all that is."""
     noted = [note for note in memory.notes if note.kind == NOTE]
     known = {(note.facts["campaign"], note.facts["head"]) for note in noted}
     for course in () if earlier is None else earlier.courses:

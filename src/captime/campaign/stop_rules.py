@@ -11,8 +11,8 @@ class StopRules:
     """When to stop, apart from the goal.
 
     Attributes:
-        cpu: CPU seconds of the whole campaign, all its lives together.
-        wall: Wall-clock seconds of this life of it.
+        cpu: CPU seconds of the whole campaign, all calls together.
+        wall: Wall-clock seconds of this call.
         until: A time of day, or a moment.
     """
 

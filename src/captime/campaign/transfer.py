@@ -4,7 +4,7 @@ Runs on record elsewhere are no evidence: they touch no bound, no rank, no gamma
 model costs time only, as long as it knows nothing of positions on which its proposals will be judged (docs/pools.md,
 step 5). An instance that an earlier campaign has run may well be one that this stream still brings. So every instance
 on record elsewhere has a *place*: the last position of this stream that could be the same, or none. And because a
-campaign decides by all it has seen (whom to propose, whom to run again), a run has the last place of everything that
+campaign decides by all it has seen (what to propose, what to run again), a run has the last place of everything that
 had been begun by the time it came back. A proposal that begins at s is made from runs whose place is before s.
 """
 
@@ -63,7 +63,7 @@ class EarlierCampaign:
     outside: tuple[tuple[str, str], ...]
 
     def until(self, start: int) -> list[Known]:
-        """What may be known to somebody who will be judged on positions from `start` on."""
+        """Return what may be known about a configuration that will be judged on positions from `start` on."""
         last = int(np.searchsorted(self.place, start))
         which, size = self.config[:last], len(self.settings)
         n = np.bincount(which, minlength=size)
@@ -167,7 +167,7 @@ def _course(path: Path, question: Question) -> EarlierCampaign:
 def first_attempts(columns: Mapping[str, NDArray[Any]], configs: Container[int]) -> IntArray:
     """Which rows teach: of several attempts at a run the first that says something.
 
-    Not the newest: whether somebody tried again is a lesson about what came later.
+    Not the newest: whether a run was tried again tells about what came later.
 
     Args:
         columns: Outcomes on record, in the order in which they came.
@@ -242,11 +242,11 @@ class PositionMap:
         self._by_name[short(name)] = (max(position, before), unknown or not digest)
 
     def of(self, sample: SampleRow) -> int:
-        """The last position that could be the same as this one; -1 if none could, a huge number if nobody knows."""
+        """The last position that could be the same as this one; -1 if none could, a huge number if unknown."""
         return max(self._by_instance(sample), self._by_seed(sample))
 
     def _by_seed(self, sample: SampleRow) -> int:
-        """Seeds belong to positions: where they are the same, the luck is; also where a longer stream would go on."""
+        """Return the position with the same seed: there the luck is the same, also beyond the stream."""
         return sample.position if self._seeds.at(sample.position) == sample.seed else _NOWHERE
 
     def _by_instance(self, sample: SampleRow) -> int:

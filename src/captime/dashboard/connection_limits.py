@@ -25,7 +25,7 @@ _END = b"\r\n\r\n"
 
 
 class ConnectionLimits:
-    """Knows who is inside.
+    """The open connections, and how many there may be.
 
     Attributes:
         open: Connections in the order in which they came.
@@ -35,7 +35,7 @@ class ConnectionLimits:
         self.open: dict[GuardedProtocol, str] = {}
 
     def admit(self, guest: "GuardedProtocol", address: str) -> bool:
-        """Let in, if need be by showing somebody out who has not said what he wants; False if all are being served."""
+        """Admit a connection, if need be by closing one without a complete request; False if all are being served."""
         same = [each for each, where in self.open.items() if where == address]
         for crowd, most in ((same, PER_ADDRESS), (list(self.open), CONNECTIONS)):
             if len(crowd) >= most:
@@ -48,7 +48,7 @@ class ConnectionLimits:
         return True
 
     def leave(self, guest: "GuardedProtocol") -> None:
-        """He is gone."""
+        """Forget a closed connection."""
         self.open.pop(guest, None)
 
 
@@ -78,7 +78,7 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Collect the head; what comes after it is nobody's business."""
+        """Collect the head; what comes after it is ignored."""
         if self.served:
             return
         self._collected += data
@@ -122,7 +122,7 @@ class GuardedProtocol(H11Protocol):
 
 
 def too_large(head: bytes) -> HTTPStatus | None:
-    """Whether what has come so far is more than anybody needs."""
+    """Return whether the bytes so far exceed the limits."""
     line = head.find(b"\r\n")
     if line > LINE or (line < 0 and len(head) > LINE):
         return HTTPStatus.REQUEST_URI_TOO_LONG
@@ -139,5 +139,5 @@ def unwanted(head: bytes) -> HTTPStatus | None:
     fields = [(name.strip().lower(), value.strip()) for name, _, value in names]
     if any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in fields):
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    # The library would answer 400 with words; whoever does not name us gets none.
+    # The library would answer 400 with words; a request that does not name this host gets none.
     return None if sum(name == b"host" for name, _ in fields) == 1 else HTTPStatus.FORBIDDEN

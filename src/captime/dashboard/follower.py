@@ -44,13 +44,13 @@ class LedgerFollower:
         notes: What was noted so far.
         recent: The last outcomes, newest first.
         in_flight: What was begun and has not come back, with the moment it was written down (ns since 1970).
-        seats: What runs on which slot, as far as the campaign says; nothing if nobody carries it out.
+        seats: What runs on which slot, as far as the campaign says; empty if it is not running.
         unseated: How many runs are under way, or about to begin, that are on no slot that is known.
         scores: What the runs say of every configuration; None before there are any, or without a utility.
         runs: What is known of every run; None before there are any.
         last: Number of the ledger's newest row.
         read: Up to which row outcomes have been read.
-        in_use: Whether somebody has it open for writing.
+        in_use: Whether a process has it open for writing.
         owner: Who wrote to it last.
         instances: Names by stream position.
     """
@@ -85,7 +85,7 @@ class LedgerFollower:
 
     @property
     def liveness(self) -> str:
-        """Whether anybody carries the campaign out; see `ledger_words.liveness`."""
+        """Return whether the campaign is running; see `ledger_words.liveness`."""
         return liveness(in_use=self.in_use, owner=self.owner)
 
     def refresh(self) -> bool:

@@ -1,4 +1,4 @@
-"""Listening: on this machine only, unless somebody insists and brings TLS."""
+"""Listening: on this machine only, unless another address is asked for, with TLS."""
 
 import asyncio
 import ipaddress
@@ -61,7 +61,7 @@ class Address:
 
 
 def listening(address: Address) -> socket.socket:
-    """A socket that listens. Nobody else's old connections are taken over: SO_REUSEADDR stays off."""
+    """Return a listening socket. Old connections of other processes are not taken over: SO_REUSEADDR stays off."""
     address.check()
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)

@@ -23,7 +23,7 @@ def live_part(window: LedgerFollower) -> dict[str, object]:
             for told, seated in zip(words, window.seats[:_TILES], strict=False)
         ]
     else:
-        # Nobody says where: what the ledger knows is shown all the same.
+        # The slot is unknown: what the ledger knows is shown all the same.
         shown = list(flying.values())[:_TILES] if window.unseated else []
         tiles = [_tile(window, "", request, SlotUse(SlotId(0), seen_ns=at_ns)) for request, at_ns in shown]
     return {"state": window.liveness, "board": _sentence(window), "slots": tiles}

@@ -39,7 +39,7 @@ __all__ = ["DaskExecutor", "DaskTerms"]
 Late = Callable[[Sequence[RunOutcome]], None]
 _log = logging.getLogger("captime")
 _MINUTE = 60.0
-# Whoever was refused may be followed by somebody better.
+# A refused worker may be followed by a better one.
 _HOPE_SECONDS = 10.0
 # What was asked to stop and does not answer by then is taken to be lost: the certificate must not wait for it.
 _GOODBYE_SECONDS = 2.5
@@ -48,7 +48,7 @@ _QUEUE_SECONDS = 2.0
 
 
 def _ignored(*_: object, **__: object) -> None:
-    """Nobody writes it down."""
+    """Ignore the event."""
 
 
 class DaskExecutor:
@@ -107,7 +107,7 @@ class DaskExecutor:
 
     @property
     def slots(self) -> int:
-        """See the protocol. Never less than one: somebody has to wait for the first worker."""
+        """See the protocol. Never less than one: a request has to wait for the first worker."""
         return max(1, self._slots)
 
     @property
@@ -160,7 +160,7 @@ class DaskExecutor:
         return back
 
     def watch(self) -> list[tuple[RunRequest, float]]:
-        """See the protocol. Runs of which nobody has heard yet are left out."""
+        """See the protocol. Runs not heard of yet are left out."""
         return [(self._leases.requests[number], seconds) for number, seconds in self._leases.seen.items()]
 
     def cancel(self, configs: IntArray) -> None:

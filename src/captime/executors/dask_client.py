@@ -77,7 +77,7 @@ class CallFailed:
 
 @dataclass(frozen=True, slots=True)
 class MessageReceived:
-    """Somebody said something under the name that we listen to.
+    """A message arrived under the topic that is listened to.
 
     Attributes:
         message: What was said.
@@ -172,7 +172,7 @@ class DaskClient:
         self._client.loop.add_callback(self._fetch, call, future)
 
     def forget(self, calls: Sequence[Hashable]) -> None:
-        """Nobody waits for these any more; what has not begun will not."""
+        """Forget these calls: their results are not needed; what has not begun will not."""
         futures = [future for call in calls if (future := self._calls.pop(call, None)) is not None]
         if futures and self._client.status == "running":
             self._client.loop.add_callback(self._client.cancel, futures, asynchronous=True)
@@ -217,7 +217,7 @@ class DaskClient:
         if self._closed:
             return
         self._inbox.append(news)
-        # A full bell has been rung already, and after the end nobody listens.
+        # A full bell has been rung already, and after the end there is no reader.
         with suppress(OSError):
             self._bell.send(b"!")
 

@@ -18,7 +18,7 @@ from captime.supervision.messages import Fingerprint, Launch, Report
 from captime.supervision.orphans import FOLDER_PREFIX
 from captime.supervision.scratch import remove
 
-# A name may go on with these: /data/1 is no part of /data/10, /data/1.cnf or /data/1/x.
+# A name may continue with these: /data/1 is no part of /data/10, /data/1.cnf or /data/1/x.
 _GOES_ON = r"(?![\w./-])"
 Named = tuple[str, str]
 """A path and the digest of what has to be there."""

@@ -58,7 +58,7 @@ class DaskTerms:
         scratch: Where workers make the directories of runs; their usual place for temporary files if left out.
         machines: What is demanded of machines.
         most: No more runs at once than this, however many workers there are.
-        patience: Give up after so many seconds without any worker.
+        patience: Seconds without any worker after which to give up.
         transferred: The instance file at a stream position, if instances are to be sent to workers; None if they are
             to be found there under the same path.
         queue: The jobs that bring workers, if there is a batch queue.
@@ -129,13 +129,13 @@ class Leases:
     # ------------------------------------------------------------------ giving
 
     def wait_with(self, request: RunRequest, *, first: bool = False) -> None:
-        """A request that nobody has yet."""
+        """Queue a request that no worker has yet."""
         number = next(self._numbers)
         self.requests[number] = request
         (self._waiting.appendleft if first else self._waiting.append)(number)
 
     def hand_out(self) -> None:
-        """Give what waits to whoever has room."""
+        """Give waiting requests to workers with free slots."""
         most = self._terms.most or math.inf
         while self._waiting and len(self._holder) < _PER_SLOT * most:
             worker = self._force.choose(_PER_SLOT)
@@ -210,7 +210,7 @@ class Leases:
                     to_send = []
                 self._begin_anew(number, worker, to_send[:1])
             case ("strange",):
-                # The worker has another life than the one that was leased; whatever it held there is lost.
+                # The worker was restarted since the lease; whatever it held is lost.
                 self._force.workers.pop(worker.address, None)
                 self.lose([worker], "its worker was started again")
                 self._begin_anew(number, worker, [])
@@ -244,7 +244,7 @@ class Leases:
         self._settle(number, Report(number, "lost", problem=why), worker)
 
     def arrived(self, address: str, digest: str) -> None:
-        """An instance has reached a worker, or never will: those that waited for it go on."""
+        """Release the requests that waited for an instance: it has reached the worker, or never will."""
         for number in self._sending.pop((address, digest), []):
             self._waiting.appendleft(number)
 
@@ -305,7 +305,7 @@ class Leases:
             self.late.append(self._outcome(request, Report.from_json(value[1]), worker, int(value[2])))
 
     def lose_the_rest(self, why: str) -> None:
-        """Whoever has not answered by now will not."""
+        """Count leases that have not been answered by now as lost."""
         for number in list(self._holder):
             self._settle(number, Report(number, "lost", problem=why), self._take_back(number))
 

@@ -167,7 +167,7 @@ class Jobs:
         while not self._closing:
             try:
                 await self._look()
-            except Exception as trouble:  # noqa: BLE001 (whatever it is, the campaign goes on with the workers it has)
+            except Exception as trouble:  # noqa: BLE001 (whatever it is, the campaign continues with the workers it has)
                 _log.warning(
                     "the jobs could not be looked after: %s", in_a_line(f"{type(trouble).__name__}: {trouble}")
                 )

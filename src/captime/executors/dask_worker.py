@@ -69,7 +69,7 @@ class Station:
     def __init__(self, tag: str, slots: int, *, isolation: str | None, scratch: str | None) -> None:
         self.name = uuid4().hex
         self._tag = tag
-        # A worker that was given just so many cores may tie its runs to them; another one would only guess.
+        # A worker that was given exactly as many cores as slots may tie its runs to them; another one would only guess.
         pin = len(cores()) == slots
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
         self._files = FileStore(tag)
@@ -115,7 +115,7 @@ class Station:
 
         Args:
             order: The lease.
-            wanted: Whether anybody still waits for it.
+            wanted: Whether the coordinator still waits for it.
             tell: Is told the seconds after which the run was seen unfinished, and in which slot, now and then.
         """
         lease = int(order["lease"])
@@ -204,7 +204,7 @@ class Station:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody has come for a long time."""
+        """Return whether the station has not been used for a long time."""
         return not self._at and time.monotonic() - self._used > _IDLE_SECONDS
 
     def close(self) -> None:
@@ -275,11 +275,11 @@ def stop_leases(session: str, leases: list[int]) -> None:
 
 
 def close_station(session: str) -> None:
-    """Nobody will come any more."""
+    """Close the station: its coordinator has ended."""
     with _DOOR:
         station = _STATIONS.pop(session, None)
     if station is not None:
-        # Not in the worker's own thread, which has to go on talking to its scheduler.
+        # Not in the worker's own thread, which has to keep talking to its scheduler.
         threading.Thread(target=station.close, name="captime-closing", daemon=True).start()
 
 
@@ -289,7 +289,7 @@ def topic_of(session: str) -> str:
 
 
 def _look_later(session: str) -> None:
-    """A coordinator that was killed cannot close its stations: they close themselves when nobody comes."""
+    """A coordinator that was killed cannot close its stations: they close themselves when unused."""
 
     def look() -> None:
         station = _STATIONS.get(session)

@@ -17,7 +17,7 @@ GREET, OPEN, MEASURE = "greet", "open", "measure"
 # Asked first, in words that any Python understands: a worker that cannot load our functions would die of the question.
 _VERSION = '__import__("importlib.metadata", fromlist=["version"]).version("captime")'
 GREETING = (eval, f'[__import__("captime.executors.dask_worker"), {_VERSION}][1]')
-# So many calls in a row that a worker could not even begin, and it gets no more.
+# After this many calls in a row that a worker could not even begin, it gets no more.
 _MOST_FAILURES = 3
 
 
@@ -96,7 +96,7 @@ class WorkerPool:
         return not self.slots and not self._opening and bool(self.refused)
 
     def choose(self, most: int) -> WorkerRecord | None:
-        """Somebody with less than `most` leases per slot, chosen by chance among the least busy; nobody if all have."""
+        """Pick a random least-loaded worker with fewer than `most` leases per slot; None if all are full."""
         best: list[WorkerRecord] = []
         least = float(most)
         for worker in self.workers.values():
@@ -127,7 +127,7 @@ class WorkerPool:
         return self.workers.pop(address, None)
 
     def release_all(self) -> list[WorkerRecord]:
-        """Nobody can be reached any more."""
+        """Forget all workers: none can be reached any more."""
         gone, self.workers = list(self.workers.values()), {}
         for address in [*self.refused, *self._opening]:
             self._forget(address)

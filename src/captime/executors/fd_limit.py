@@ -1,4 +1,4 @@
-"""Enough descriptors for so many slots, or a clear word before anything has begun."""
+"""Raise the limit of open file descriptors to what the slots need, or refuse before anything has begun."""
 
 import os
 import resource
@@ -35,6 +35,6 @@ def ensure_descriptors(slots: int) -> None:
 def _open_now() -> int:
     listing = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path("/dev/fd")
     try:
-        return len(os.listdir(listing))  # noqa: PTH208 (names alone; nobody stats them)
+        return len(os.listdir(listing))  # noqa: PTH208 (names alone; no stat calls)
     except OSError:
         return 0

@@ -57,7 +57,7 @@ class FixedOrderExecutor(ExecutorWrapper):
             came = super().collect(left)
             self._back |= {outcome.request: outcome for outcome in came}
             if not came:
-                # Nothing in time, or somebody wants to be heard: a signal, for instance.
+                # Nothing in time, or the wait was interrupted, by a signal for instance.
                 return []
         return [self._back.pop(self._asked.popleft())]
 
@@ -66,4 +66,4 @@ class FixedOrderExecutor(ExecutorWrapper):
         return []
 
     def cancel(self, configs: IntArray) -> None:
-        """Nothing: when a run is stopped is a matter of timing, so each goes on to its captime."""
+        """Do nothing: when a run is stopped is a matter of timing, so each continues to its captime."""

@@ -36,7 +36,7 @@ _FUTILE_STARTS = 3
 
 
 class LocalExecutor:
-    """So many programs at once on this machine.
+    """Runs programs on this machine, several at once.
 
     Args:
         program: Turns requests into launches and reports into outcomes.
@@ -67,7 +67,7 @@ class LocalExecutor:
         scratch: str | None = None,
     ) -> None:
         if slots < 1:
-            raise ScenarioError(f"{slots} jobs were asked for, but somebody has to do the work; say 1 or more")
+            raise ScenarioError(f"jobs must be at least 1, got {slots}")
         self.slots = slots
         self.ahead = max(0, ahead)
         self._begun = time.monotonic()
@@ -126,7 +126,7 @@ class LocalExecutor:
         self._hand_out()
 
     def collect(self, timeout: float | None = None) -> list[RunOutcome]:
-        """See the protocol. Empty also when a signal has arrived, so that whoever is interested can look."""
+        """See the protocol. Empty also when a signal has arrived, so that the caller can look."""
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with signals_heard(self._selector) as bell:
             while not self._back and self._requests:
@@ -142,7 +142,7 @@ class LocalExecutor:
         return back
 
     def watch(self) -> list[tuple[RunRequest, float]]:
-        """See the protocol. Runs of which nobody has seen anything yet are left out."""
+        """See the protocol. Runs that were not seen yet are left out."""
         return [(self._requests[number], seconds) for number, seconds in self._seen.items()]
 
     def cancel(self, configs: IntArray) -> None:
@@ -273,7 +273,7 @@ class LocalExecutor:
             self._settle(report.number, report, handle.index)
 
     def _wait_for_slot(self, number: int) -> None:
-        """Next in line, unless somebody has cancelled it since it was given to a slot."""
+        """Return the next launch in line that was not cancelled since it was given to a slot."""
         if number in self._unwanted:
             self._settle(number, Report(number, "cancelled"), slot=0)
         else:

@@ -31,7 +31,7 @@ class Executor(Protocol):
         ...
 
     def collect(self, timeout: float | None = None) -> list[RunOutcome]:
-        """What has come back, in the order in which it did; waits until there is something, or for so many seconds.
+        """Return the outcomes that have come back, in order; wait for at least one, or for `timeout` seconds.
 
         Empty if nothing is under way, or if nothing came back in time.
         """
@@ -58,7 +58,7 @@ class Board(Protocol):
     """Is told what runs where, for those who look on. No decision depends on it; it never waits and never fails."""
 
     def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
-        """This run is there, and was seen unfinished after so many seconds."""
+        """Show that this run is there, and was seen unfinished after this many seconds."""
         ...
 
     def idle(self, seat: SlotId) -> None:
@@ -71,7 +71,7 @@ class Board(Protocol):
 
 
 class NoBoard:
-    """A board that nobody looks at."""
+    """A board that shows nothing."""
 
     def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
         """Forget it."""

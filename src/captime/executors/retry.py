@@ -1,8 +1,8 @@
 """What is done about runs that were lost: tried again a few times if that is sound, given up otherwise.
 
 A lost run is our fault, so dropping it would be wrong: long runs are lost more often than short ones. It is tried again
-with the same seed. After so many losses, or at once if the program cannot repeat itself, it is given up instead: "was
-seen unfinished after so many seconds" is all that will ever be known of it, and the bounds count it as that.
+with the same seed. After `MOST_LOSSES`, or at once if the program cannot repeat itself, it is given up instead: "was
+seen unfinished after x seconds" is all that will ever be known of it, and the bounds count it as that.
 
 Losses on a machine that is out of disk, memory, processes or descriptors do not count: `WaitingExecutor` holds
 runs back until the machine is fit again, and says when it stays unfit.
@@ -53,7 +53,7 @@ class LossLimit(ExecutorWrapper):
         self.blocked = 0
 
     def remember(self, outcome: RunOutcome) -> None:
-        """Count a loss, now or in an earlier life of the campaign; those of unfit machines do not count."""
+        """Count a loss, now or before the campaign was resumed; those of unfit machines do not count."""
         if outcome.shortage is None:
             self._lost[outcome.request.config, outcome.request.instance] += 1
 
@@ -76,7 +76,7 @@ class LossLimit(ExecutorWrapper):
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """Why a campaign cannot go on.
+    """Why a campaign cannot continue.
 
     Attributes:
         shortage: What the machine is out of.
@@ -106,7 +106,7 @@ class WaitingExecutor(ExecutorWrapper):
         sleep: Waits for the given number of seconds.
 
     Attributes:
-        gave_up: Why there is no use in going on; None as long as there is.
+        gave_up: Why continuing is of no use; None as long as it is.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class SpeedChecks:
         return True
 
     def hear(self, slot: int, seconds: float) -> None:
-        """The piece of work took so many CPU seconds; not a finite number if it came to nothing."""
+        """Record the CPU seconds of the piece of work; not a finite number if it failed."""
         heard = self._heard.setdefault(slot, [])
         heard.append(seconds)
         if len(heard) < TIMES:

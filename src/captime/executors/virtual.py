@@ -1,7 +1,7 @@
-"""Virtual workers with a virtual clock: recorded runtimes, played as if so many programs ran at once.
+"""Virtual workers with a virtual clock: recorded runtimes, replayed as if that many programs ran at once.
 
-Runs end in the order of their runtimes, so the fast are heard of first. That is the dangerous case: whoever judged by
-what has come back would judge by the fast ones. Nothing sleeps; a thousand workers for a year take seconds.
+Runs end in the order of their runtimes, so the fast are heard of first. That is the dangerous case: a procedure that
+judged by what has come back would judge by the fast ones. Nothing sleeps; a thousand workers for a year take seconds.
 """
 
 import heapq
@@ -26,9 +26,9 @@ class _Attempt:
 
     Attributes:
         request: What was asked.
-        status: How it will end if nobody cancels it.
+        status: How it will end if it is not cancelled.
         begun: When it started on this worker.
-        before: CPU seconds it had behind it then, from attempts that it goes on from.
+        before: CPU seconds it had behind it then, from attempts that it resumes.
         runtime: CPU seconds it will have behind it at its end.
     """
 
@@ -48,7 +48,7 @@ def _never_lost(_: RunRequest) -> float | None:
 
 
 class VirtualExecutor:
-    """So many workers on one virtual clock; CPU time and wall-clock time are the same thing to them.
+    """Workers on one virtual clock; CPU time and wall-clock time are the same for them.
 
     A recorded runtime of infinity is a run that FAILED; how soon is not recorded, so it takes its whole captime, as in
     a replay.
@@ -56,7 +56,7 @@ class VirtualExecutor:
     Args:
         table: The recorded runtimes.
         stream: In which order instances are met.
-        workers: How many runs go on at once.
+        workers: How many runs are under way at once.
         accounting: What happens to a run that was stopped and is asked for again: `restart` begins anew, `resume` goes
             on where it stopped.
         loses: After how many seconds an attempt is lost through our own fault; None if it is not.
@@ -79,7 +79,7 @@ class VirtualExecutor:
         loses: Callable[[RunRequest], float | None] = _never_lost,
     ) -> None:
         if workers < 1:
-            raise ScenarioError(f"{workers} workers were asked for, but somebody has to do the work; say 1 or more")
+            raise ScenarioError(f"workers must be at least 1, got {workers}")
         self.slots = workers
         self.now = 0.0
         self._table = table
@@ -143,7 +143,7 @@ class VirtualExecutor:
         unwanted = set(configs.tolist())
         for number in [key for key, attempt in self._running.items() if attempt.request.config in unwanted]:
             attempt = self._running.pop(number)
-            # The clock may have been rounded past the end by a hair; nobody saw more than there was.
+            # The clock may have been rounded past the end by a hair; no more was seen than there was.
             seen = min(attempt.before + self.now - attempt.begun, attempt.runtime)
             self._back.append(self._book(attempt, Status.CAPPED, seen))
         for request in [request for request in self._waiting if request.config in unwanted]:
@@ -167,7 +167,7 @@ class VirtualExecutor:
     # ------------------------------------------------------------------ one run
 
     def _check(self, request: RunRequest) -> None:
-        """A table knows nothing of runs beyond its own timeout or its last instance, and nobody here makes them up."""
+        """Refuse runs beyond the table's timeout or its last instance: nothing is recorded about them."""
         length, limit = self._stream.length, self._table.limit
         if request.config >= self._table.n_configs or (length is not None and request.instance >= length):
             raise InvariantViolated(

@@ -40,7 +40,7 @@ def draw(seed: int, size: tuple[int, int], bids: float) -> tuple[int, list[Bid],
     groups: list[list[int]] = []
     seen: set[tuple[int, ...]] = set()
     while len(made) < round(bids * goods):
-        # What a plot is worth to this bidder: what it is worth to everyone, and a taste of its own.
+        # What a plot is worth to this bidder: what it is worth to all bidders, and a taste of its own.
         private = [value + rng.uniform(-0.5, 0.5) * value for value in common]
         start = rng.choices(range(goods), weights=private)[0]
         group = []

@@ -57,7 +57,7 @@ def parity(variables: list[int], *, odd: bool) -> Clauses:
     return [clause for clause in clauses if (sum(each < 0 for each in clause) % 2 == 1) != odd]
 
 
-# How many variables each make has for a size of 1: so many that all three are about equally hard.
+# How many variables each make has for a size of 1: chosen so that all three are about equally hard.
 MAKES = {"threshold": (threshold, 1.0), "layers": (layers, 3.6), "parities": (parities, 1.05)}
 
 

@@ -77,7 +77,7 @@ def salvage(path: Path, target: Path) -> Salvaged:
         return _salvaged(path, target, read_mark(path))
     except LedgerDamaged as error:
         raise LedgerDamaged(
-            f"{error.found}. Nothing of it could be saved", "Go on with a backup if there is one"
+            f"{error.found}. Nothing of it could be saved", "Continue with a backup if there is one"
         ) from error
 
 

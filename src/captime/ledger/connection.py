@@ -14,7 +14,7 @@ from captime.ledger.schema import APPLICATION_ID, TABLES, VERSION
 from captime.ledger.sqlite_errors import errors_translated, salvage_advice
 
 BUSY_SECONDS = 5.0
-"""How long to wait for somebody else's lock."""
+"""How long to wait for another process's lock."""
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER = 100
@@ -34,8 +34,8 @@ def writer(
 
     Args:
         path: The file.
-        network: Do without shared memory: slower, and nobody can read meanwhile.
-        patience: How long to wait for somebody else's lock, in seconds.
+        network: Do without shared memory: slower, and readers have to wait meanwhile.
+        patience: How long to wait for another process's lock, in seconds.
         new: Make the file.
     """
     connection = _connect(path, "rwc" if new else "rw", patience)
@@ -72,7 +72,7 @@ def reader(path: Path, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
             if error.sqlite_errorcode & 0xFF not in _CANNOT_WRITE:
                 raise
             # In a directory that cannot be written to, SQLite cannot make its shared memory. If there is no
-            # write-ahead log, nobody is writing, and the file can be read as it lies.
+            # write-ahead log, there is no writer, and the file can be read as it lies.
             if has_log(path):
                 connection = _connected_to_copy(path, patience)
             else:
@@ -131,10 +131,10 @@ def _connected_to_read(path: Path, mode: str, patience: float) -> sqlite3.Connec
 
 
 def _put_back(path: Path, patience: float) -> None:
-    """Undo the change that somebody was making when the process was killed or the power failed.
+    """Undo the change that was being made when the process was killed or the power failed.
 
     A ledger that is opened or closed changes from one kind of journal to the other: a change of the file itself, with
-    the pages as they were in a file beside it. SQLite puts them back when it may write; if somebody is at work, it
+    the pages as they were in a file beside it. SQLite puts them back when it may write; if a writer is at work, it
     knows and leaves them.
     """
     _connected_to_read(path, "rw", patience).close()
@@ -218,7 +218,7 @@ def _sizes(path: Path) -> tuple[int, int]:
     if len(header) < _HEADER or not header.startswith(_MAGIC):
         raise LedgerDamaged(
             f"{path} is not a ledger any more: its beginning is missing or was overwritten ({size:,} bytes). Keep the "
-            "file as it is, and go on with a backup if there is one"
+            "file as it is, and continue with a backup if there is one"
         )
     page = int.from_bytes(header[16:18], "big")
     # The format writes 1 for 65,536, which does not fit.
@@ -230,7 +230,7 @@ def _header(path: Path) -> bytes:
 
     A damaged ledger and a file that never was one ask different things of people. What tells them apart are SQLite's
     first words, as far as the file goes; where they were overwritten, our own mark behind them or a log beside the
-    file, and zeros, which a power cut leaves and nobody writes.
+    file, and zeros, which a power cut leaves and no writer writes.
     """
     with path.open("rb") as file:
         header = file.read(_HEADER)

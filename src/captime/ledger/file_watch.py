@@ -1,6 +1,6 @@
 """Watch the file under a ledger's name while a campaign writes to it, and save what is left when it is gone.
 
-The writer holds its files open, so deleting or replacing them raises no error: SQLite goes on writing to files that
+The writer holds its files open, so deleting or replacing them raises no error: SQLite keeps writing to files that
 have no name any more. `FileWatch` compares names with open files; `rescue` copies all rows through the open connection.
 """
 

@@ -20,7 +20,7 @@ def walk(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[Table, Ro
     A row has the columns of the file's version, and those are what its hash covers.
 
     Args:
-        connection: Inside a transaction, if somebody may be writing meanwhile.
+        connection: Inside a transaction, if a writer may be at work meanwhile.
         path: For messages.
     """
     chain = Chain()
@@ -84,7 +84,7 @@ def check_end(connection: sqlite3.Connection, path: Path, campaign: str, *, log_
         connection: To the ledger.
         path: Where it is.
         campaign: Which campaign it is about.
-        log_missing: What `is_log_missing` said before anybody opened the ledger.
+        log_missing: What `is_log_missing` said before the ledger was opened.
     """
     mark = read_mark(path)
     missing = missing_rows(connection, path, campaign, mark, log_missing=log_missing)

@@ -117,7 +117,7 @@ def check_owner(ledger: Path, last: Owner, here: Owner, *, take_over: bool) -> N
     same_boot = same_boot or not here.boot
     if same_boot and last != here and last.alive() and last.process_start:
         raise LedgerInUse(
-            f"{ledger} is being written by {last}, although nobody holds its lock; was {ledger}.lock deleted? End that "
+            f"{ledger} is being written by {last}, although its lock is free; was {ledger}.lock deleted? End that "
             "process first"
         )
 
@@ -153,7 +153,7 @@ class WriteLock:
                 ) from None
             if _same_file(descriptor, self._path):
                 return descriptor
-            # Somebody replaced the file between the two lines above; a lock on a file without a name locks nothing.
+            # The file was replaced between the two lines above; a lock on a file without a name locks nothing.
             os.close(descriptor)
 
     def _holder(self, descriptor: int) -> str:

@@ -1,7 +1,7 @@
 """Reading a ledger, also while a campaign writes to it: nothing here can change, block or slow it.
 
-Runs come as columns, NumPy arrays of equal length, not as objects: there may be a million of them. Whoever follows a
-campaign remembers `last_sequence` and next time asks for what came after it.
+Runs come as columns, NumPy arrays of equal length, not as objects: there may be a million of them. A caller that
+follows a campaign remembers `last_sequence` and next time asks for what came after it.
 """
 
 import json
@@ -50,7 +50,7 @@ def _codes(column: str, values: tuple[str, ...], otherwise: int) -> str:
     return f"CASE {column} {cases} ELSE {otherwise} END"
 
 
-# Name, expression, type. A time that nobody measured is -1.
+# Name, expression, type. A time that was not measured is -1.
 _OUTCOME_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("sequence", "o.seq", "i8"),
     ("config", "o.config", "i8"),
@@ -110,12 +110,12 @@ class LedgerReader(Closing):
         self.path = Path(path)
         check_is_ledger_file(self.path)
         self._log_missing = is_log_missing(self.path)
-        # Read before anything else: a campaign that goes on writing moves the mark, never behind what is read later.
+        # Read before anything else: a campaign that keeps writing moves the mark, never behind what is read later.
         mark = read_mark(self.path)
         self._connection = reader(self.path)
         self._seconds, self._until = query_seconds, math.inf
         if query_seconds is not None:
-            # SQLite asks every so many steps whether to go on; anything but 0 ends the question.
+            # SQLite asks after every few thousand steps whether to continue; anything but 0 ends the query.
             self._connection.set_progress_handler(lambda: int(time.monotonic() > self._until), _STEPS)
         try:
             check_schema(self._connection, self.path)
@@ -205,7 +205,7 @@ class LedgerReader(Closing):
 
         Columns: `sequence`, `config`, `position`, `attempt`, `captime` (infinite for none), `status` and `verdict`
         (numbers into `STATUSES` and `VERDICTS`, -1 for none), `runtime`, `cost` (seconds), `orphan`, `cpu_ns`,
-        `wall_ns`, `peak_memory`, `queue_wait_ns`, `slot` (-1 if nobody measured), `started_ns`, `at_ns`.
+        `wall_ns`, `peak_memory`, `queue_wait_ns`, `slot` (-1 if not measured), `started_ns`, `at_ns`.
         """
         columns = self._columns(_OUTCOME_COLUMNS, _JOINED, {"o": OUTCOME, "s": START}, since, limit)
         # NULL stands for no captime, and comes out as "not a number".
@@ -273,9 +273,9 @@ class LedgerReader(Closing):
         return self._read(note_of, NOTE, "WHERE seq > ? ORDER BY seq", since)
 
     def clock(self) -> float:
-        """Wall-clock seconds of all sittings together, by the newest certificate or the last end in good order.
+        """Return the wall-clock seconds of all calls together, by the newest certificate or the last regular end.
 
-        What a sitting took after its last certificate is lost if it was cut off.
+        What a call took after its last certificate is lost if it was cut off.
         """
         newest = self.last_certificate()
         ends = [event.facts.get("wall_seconds") for event in self.events() if event.kind == "stopped"]

@@ -45,7 +45,7 @@ class SampleRow:
     Attributes:
         position: Counted from 0.
         instance: Name of the instance; any text a file name can be.
-        digest: SHA-256 of its content, in hexadecimal digits; empty if nobody knew yet.
+        digest: SHA-256 of its content, in hexadecimal digits; empty if not known yet.
         seed: What the target was given as its seed.
     """
 
@@ -81,7 +81,7 @@ class Started:
     Attributes:
         sequence: Number of the first row.
         requests: In the order in which they were submitted.
-        samples: Stream positions that nobody had run on before.
+        samples: Stream positions without any earlier run.
     """
 
     sequence: int
@@ -143,7 +143,7 @@ class Certified:
         certificate: The statement.
         rounds: Decisions taken by then.
         cpu_seconds: CPU seconds spent by then.
-        wall_seconds: How long the campaign had taken by then, all sittings together.
+        wall_seconds: How long the campaign had taken by then, all calls of the command together.
         candidates: How many could still be the best.
         head: Hash of the row before: everything the statement rests on, in 64 hexadecimal digits.
         at_ns: When, in nanoseconds since 1970.

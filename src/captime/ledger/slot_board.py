@@ -1,7 +1,7 @@
 """What runs on which slot just now: a small file beside the ledger, for those who look on.
 
 NAME.slots has a line of fixed length for every slot, written over in place when a run begins, is seen under way, or
-ends. It is no part of the record: nothing is decided by it, nobody waits for it to reach the disk, and it may be
+ends. It is no part of the record: nothing is decided by it, no writer waits for it to reach the disk, and it may be
 missing, old or torn at any moment. Which runs are under way at all is for the ledger to say.
 """
 
@@ -19,7 +19,7 @@ from captime.runs import RunRequest
 
 _LINE = 320
 _FIRST = "captime-slots"
-# Whoever has more slots than this sees the first ones.
+# With more slots than this, the first ones are shown.
 _MOST = 4096
 
 
@@ -68,7 +68,7 @@ class SlotBoard:
 
     Args:
         ledger: Of the campaign.
-        campaign: Its name, so that nobody takes an old file for a new one.
+        campaign: Its name, so that an old file is not taken for a new one.
     """
 
     def __init__(self, ledger: Path, campaign: str) -> None:
@@ -87,7 +87,7 @@ class SlotBoard:
         self.close()
 
     def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
-        """This run is there, and was seen unfinished after so many seconds."""
+        """Show that this run is there, and was seen unfinished after this many seconds."""
         run, now = (request.config, request.instance, request.attempt), time.time_ns()
         before = self._running.get(seat)
         same = before is not None and before.run == run
@@ -165,7 +165,7 @@ def slots_path(ledger: Path) -> Path:
 def read_slots(ledger: Path) -> SlotBoardContent:
     """What is there now; nothing if there is no such file, and without the lines that are being written just now."""
     try:
-        # Whatever else may have that name: nobody waits for it.
+        # Whatever else may have that name: it is not waited for.
         descriptor = os.open(slots_path(ledger), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return SlotBoardContent()

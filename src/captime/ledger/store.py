@@ -1,7 +1,7 @@
 """The one writer of a ledger: intent before launch, outcome before decision, each written through to the disk.
 
 What is written is never changed. One process writes: a ledger that was carried across a fork is refused, and every
-transaction first makes sure that nobody has taken the ledger over.
+transaction first makes sure that no other process has taken the ledger over.
 """
 
 import json
@@ -61,7 +61,7 @@ class Ledger(Closing):
         scenario: What was asked, as it was written when the campaign began.
         scenario_hash: SHA-256 of that.
         configs: The configurations so far.
-        warnings: What whoever uses it should know about its file.
+        warnings: What the user should know about its file.
         lost: What has happened to its file while it was open, in one clause; "" as long as it is where it was.
     """
 
@@ -117,13 +117,13 @@ class Ledger(Closing):
         network: bool = False,
         patience: float = BUSY_SECONDS,
     ) -> Self:
-        """Go on with a campaign; `replay` then tells what has happened so far.
+        """Resume a campaign; `replay` then tells what has happened so far.
 
         Args:
             path: Where the ledger is.
-            take_over: Go on although a process on another machine did not close it.
+            take_over: Resume although a process on another machine did not close it.
             network: Whether the file is on a network file system.
-            patience: How many seconds to wait for somebody who keeps the file locked.
+            patience: How many seconds to wait for a process that keeps the file locked.
         """
         place = Path(path)
         check_is_ledger_file(place)
@@ -175,7 +175,7 @@ class Ledger(Closing):
 
         Args:
             requests: What will be submitted, in that order.
-            elements: What is on their stream positions; needed where nobody has run on a position before.
+            elements: What is on their stream positions; needed for positions without any earlier run.
         """
         if not requests:
             return
@@ -322,7 +322,7 @@ class Ledger(Closing):
 def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:
     """The campaign of a ledger that is whole at its end; from now on its lock file remembers that end.
 
-    Only then may the file be told that it is in use: whoever finds it so, and without a log, asks the lock file.
+    Only then may the file be told that it is in use: a process that finds it so, and without a log, asks the lock file.
     """
     check_is_ledger_file(path)
     log_missing = is_log_missing(path)
@@ -364,7 +364,7 @@ def _register(transaction: Transaction, position: int, element: SampleRow | None
     found = rows_of(transaction.connection, SAMPLE, "WHERE position = ?", (position,), transaction.version).fetchone()
     if found is None:
         if element is None or element.position != position:
-            raise InvariantViolated(f"a run on position {position} was to be started, and nobody said what is on it")
+            raise InvariantViolated(f"a run on position {position} was to be started, and its instance is not known")
         transaction.add(SAMPLE, sample_values(element, call))
     elif element is not None and sample_of(found) != element:
         raise InvariantViolated(f"position {position} held {sample_of(found)}, and now it is said to hold {element}")

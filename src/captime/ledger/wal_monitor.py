@@ -1,6 +1,6 @@
-"""Somebody who reads an old state of the ledger keeps the write-ahead log from being emptied; who that is.
+"""Warn when a long-lived reader prevents WAL truncation, and name its process.
 
-SQLite brings the log into the file and begins it anew whenever nobody needs it. A reader that does not end (a shell
+SQLite brings the log into the file and begins it anew whenever no reader needs it. A reader that does not end (a shell
 with an open transaction, a stopped process) needs it for ever, and it grows with every run. Nothing is lost by that but
 space.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from captime.ledger.connection import log_path
 
 LOG_BYTES = 64 << 20
-"""So large the log may become before somebody is told."""
+"""How large the log may become before a warning is given, in bytes."""
 
 
 class WalMonitor:
@@ -19,7 +19,7 @@ class WalMonitor:
 
     Args:
         path: The ledger.
-        allowed: How many bytes nobody needs to know about.
+        allowed: How many bytes the log may have without a warning.
     """
 
     def __init__(self, path: Path, allowed: int = LOG_BYTES) -> None:

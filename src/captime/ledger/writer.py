@@ -95,7 +95,7 @@ class RowWriter:
         with errors_translated(self.path, doing):
             self._begin()
             try:
-                # Whatever goes wrong from here on: nobody knows where the chain ends until it is read again.
+                # Whatever goes wrong from here on: where the chain ends is unknown until it is read again.
                 chain, self._in_step = Chain(self.chain.sequence, self.chain.head), True
                 transaction = Transaction(self.connection, chain)
                 reached(f"{point}-inserted", "before")
@@ -124,7 +124,7 @@ class RowWriter:
         """Bring what is in the write-ahead log into the file, as far as readers let us; return whether all of it is.
 
         Args:
-            manner: PASSIVE waits for nobody; TRUNCATE waits for readers a while, and leaves an empty log.
+            manner: PASSIVE does not wait; TRUNCATE waits for readers a while, and leaves an empty log.
         """
         reached("checkpoint", "before")
         busy, in_log, moved = self.connection.execute(f"PRAGMA wal_checkpoint({manner})").fetchone()

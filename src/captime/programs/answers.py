@@ -1,7 +1,7 @@
 """Answers compared: with what is known, and with each other. Two that contradict each other end all claims.
 
 What cannot be compared is not a contradiction: a word against a number, or two different words other than "satisfiable"
-and "unsatisfiable". Nobody here knows which of two contradicting answers is right.
+and "unsatisfiable". Which of two contradicting answers is right is not known here.
 """
 
 import math

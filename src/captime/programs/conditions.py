@@ -21,7 +21,7 @@ INHERITED = (
     "PYTHONPATH",
     "JAVA_HOME",
 )
-"""What a program inherits of the environment if nobody says otherwise: enough to be found and to run."""
+"""What a program inherits of the environment by default: enough to be found and to run."""
 
 # Beyond the factor, for programs whose captime is shorter than what starting them takes.
 _GRACE = 1.0

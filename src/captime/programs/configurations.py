@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Setting = str | int | float | bool | list[str]
-"""A value of a setting; a list is so many words of the command line, none included."""
+"""A value of a setting; a list is zero or more words of the command line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def judge(
         report: What the supervisor saw.
         rules: What counts as an answer.
         repeatable: Whether runs that were stopped or lost may be tried again.
-        known: The right answer, if somebody knows it.
+        known: The right answer, if it is known.
         told: What a wrapper or a function says; None for a plain command.
     """
     printed = report.matches.get(UNTIL if rules.until else "answer")
@@ -244,7 +244,7 @@ def _account(told: SelfReport, seconds: float, time: TellsTime) -> _Finding | No
         case "solved":
             return None
         case "timeout":
-            # It was allowed more than its captime and gave up sooner by its own clock: nobody knows what was to come.
+            # It was allowed more than its captime and gave up sooner by its own clock: what was to come is unknown.
             unfinished = seconds if time == "measured" else told.seconds or 0.0
             return _Finding(Verdict.WALL, unfinished, "the wrapper gave up by its own clock before the captime")
         case "memout":

@@ -56,7 +56,7 @@ class Template:
         self.names = {name for pieces in self._pieces for name in pieces[1::2]}
 
     def check(self, known: Sequence[str]) -> None:
-        """Refuse placeholders that nobody can fill in."""
+        """Refuse placeholders that cannot be filled in."""
         for name in sorted(self.names):
             if name not in known:
                 near = get_close_matches(name, known, n=1)

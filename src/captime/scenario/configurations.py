@@ -112,7 +112,7 @@ def _setting(value: Any, place: SourceLocation, field: tuple[str | int, ...]) ->
         return checked
     raise ScenarioError(
         f"{place(*field)} is {shown(value)}; expected a text, a finite number, true or false, or a list of texts, "
-        "which are so many words of the command line"
+        "which are words of the command line"
     )
 
 

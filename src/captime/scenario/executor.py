@@ -23,7 +23,7 @@ def executor_settings(
         section: As it was written.
         place: For messages.
         folder: Relative names are seen from here.
-        most: At most so many runs at once; None for as many as there are slots.
+        most: The largest number of runs at once; None for as many as there are slots.
     """
     said = section.model_fields_set
     if section.kind == "local":
@@ -53,7 +53,7 @@ def executor_settings(
 
 def _check_cluster(section: ExecutorSection, place: SourceLocation) -> None:
     named = [name for name in _WHICH if getattr(section, name) is not None]
-    # None of them is right for whoever hands a client over, from Python.
+    # None of them is right where a client is handed over, from Python.
     if len(named) > 1:
         raise ScenarioError(f"{place('executor')} says {' and '.join(named)}; {WHICH_CLUSTER}")
     for name in ("workers", "options"):

@@ -1,6 +1,6 @@
 """What the answer depends on: a canonical form of a scenario, its hash, and the difference of two, field by field.
 
-Not part of it: jobs, stop rules, the ledger's name, isolation. Going on with a smaller epsilon or with more jobs is the
+Not part of it: jobs, stop rules, the ledger's name, isolation. Resuming with a smaller epsilon or with more jobs is the
 same question. Configurations and instances stand in fields of their own, as lists in a fixed order, so that a pool or a
 stream that has only grown at its end can be told from one that was changed.
 """
@@ -68,7 +68,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def grown(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[int, int] | None:
     """How many configurations and instances were added at the end, if nothing else differs; None if something does.
 
-    For campaigns that may go on with a larger pool or a longer stream.
+    For campaigns that may be resumed with a larger pool or a longer stream.
     """
     counts = []
     for section in ("configurations", "instances"):

@@ -1,4 +1,4 @@
-"""How many runs can go on at once without disturbing each other."""
+"""How many runs can be under way at once without disturbing each other."""
 
 import os
 

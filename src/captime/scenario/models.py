@@ -149,9 +149,9 @@ class ScenarioModel(Section):
     procedure: str | None = Field(default=None, description="Who decides what to run next.")
     options: dict[str, Any] = Field(default={}, description="Options of the procedure.")
     captime_first: Duration = Field(
-        default=1.0, gt=0, description="The captime everyone starts with, where captimes rise."
+        default=1.0, gt=0, description="The first captime of all configurations, where captimes rise."
     )
-    jobs: PositiveInt | Literal["auto"] = Field(default="auto", description="How many runs go on at once.")
+    jobs: PositiveInt | Literal["auto"] = Field(default="auto", description="How many runs are under way at once.")
     oversubscribe: bool = Field(default=False, description="Allow more jobs than cores.")
     order: Literal["arrival", "fixed"] = Field(default="arrival", description="In which order outcomes are told.")
     window: PositiveInt = Field(default=8, description="How many runs are open at once if the order is fixed.")

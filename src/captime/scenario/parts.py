@@ -1,4 +1,4 @@
-"""Everything a campaign needs, built from a scenario; whoever runs it need not know what TOML is."""
+"""Everything a campaign needs, built from a scenario; independent of TOML."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, time
@@ -47,7 +47,7 @@ class ExecutorSettings:
         tolerance: By which share the reference may differ on machines that are the same.
         reference: CPU seconds it takes where seconds count; None for those of the first machine.
         patience: Seconds without any worker after which it is given up; None for never.
-        most: At most so many runs at once; None for as many as there are slots.
+        most: The largest number of runs at once; None for as many as there are slots.
     """
 
     kind: Literal["local", "dask"] = "local"
@@ -86,7 +86,7 @@ class Parts:
         tolerance: By which share two numbers may differ and be the same answer.
         clock: The clock of captimes and costs.
         time: Whose time counts: as it is measured, or as the program reports it.
-        jobs: How many runs go on at once.
+        jobs: How many runs are under way at once.
         order: In which order outcomes are told.
         window: With a fixed order, how many runs are open at once.
         isolation: How runs are kept together; None for the best that works here.

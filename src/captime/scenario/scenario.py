@@ -61,7 +61,7 @@ class Scenario:
         originals: Settings as they were given, by the name of the configuration, for functions: `wishes` has them in
             words that JSON knows.
         known: Names of the instances of a stream begun earlier, in its order. They keep their positions and new ones
-            follow, so that a campaign can go on with more instances; see `identity.grown`.
+            follow, so that a campaign can be resumed with more instances; see `identity.grown`.
         begun_with: How many of the listed configurations were there when a campaign was begun; those behind them were
             added later. None if it has not begun.
         drawn_seed: Takes the place of a seed that the file does not name; a campaign that has begun keeps the one in
@@ -219,7 +219,7 @@ class Scenario:
 
     @property
     def ledger(self) -> Path:
-        """The file that records the runs, if nobody names another."""
+        """Return the file that records the runs, unless another is named."""
         named = self.wishes.ledger
         return self.folder / (f"{self.stem}{LEDGER_SUFFIX}" if named is None else named)
 
@@ -242,7 +242,7 @@ class Scenario:
 
     @property
     def jobs(self) -> int:
-        """How many runs go on at once."""
+        """Return how many runs are under way at once."""
         jobs, available = self.wishes.jobs, allowed_cores()
         if jobs == "auto":
             return available
@@ -344,7 +344,7 @@ class Scenario:
         return newcomer.describe() | own
 
     def _check_newcomers(self) -> None:
-        """Whoever is added has to be what the campaign can run."""
+        """Refuse added configurations that the campaign cannot run."""
         if not self.newcomers:
             return
         if self.program.repeatable and not self._program_with(self.newcomers).repeatable:

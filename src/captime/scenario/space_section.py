@@ -61,7 +61,7 @@ def listed_of(proposer: Proposer) -> tuple[Configuration, ...]:
 
 
 def as_begun(proposer: Proposer, n_listed: int | None) -> Proposer:
-    """The same as it was when a campaign was begun with so many listed ones; those after them were added later."""
+    """The same as it was when a campaign was begun with this many listed ones; those after them were added later."""
     if n_listed is None or n_listed >= proposer.n_listed:
         return proposer
     favourites = [proposer.propose(index) for index in range(1, n_listed)]
@@ -95,7 +95,7 @@ def words_of(space: Space) -> SettingsToArguments:
     """How the settings of a space are written where a command says `{settings}`."""
 
     def words(settings: Mapping[str, Setting]) -> list[str]:
-        # A space knows no lists of words; whoever comes from it has none.
+        # A space knows no lists of words, and neither do its configurations.
         return space.arguments({name: value for name, value in settings.items() if not isinstance(value, list)})
 
     return words

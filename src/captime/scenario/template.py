@@ -39,7 +39,7 @@ exit_codes = [10, 20]                      # its exit codes
 # time = "measured"               # or "reported": what a wrapper tells counts
 # clock = "cpu"                   # or "wall"
 # ceiling = "1h"                  # no run is given more time; left out: as long as an answer is worth anything
-# wall_factor = 5                 # a run that sleeps is stopped after so many times its captime on the wall clock
+# wall_factor = 5                 # a run that sleeps is stopped after this many times its captime on the wall clock
 # memory = "2GB"                  # of a run, with all its processes; left out: no limit
 # output_limit = "1GiB"           # what a run may print
 # disk_limit = "10GB"             # what a run may write into its own directory; left out: no limit
@@ -56,7 +56,7 @@ default = { var_decay = 0.95 }
 patient = { var_decay = 0.999 }
 # another = { command = ["glucose", "{instance}"] }    # a program of its own is a configuration too
 
-# [space]                         # in place of [configurations]: a space nobody can list; see docs/spaces.md
+# [space]                         # in place of [configurations]: a space too large to list; see docs/spaces.md
 # var_decay = { type = "float", low = 0.5, high = 0.999, default = 0.95 }    # left out: the candidates are listed
 
 [instances]                       # exactly one of files, list, csv, values, generator

@@ -24,7 +24,7 @@ def shown(text: object, width: int = 80) -> str:
 
 
 def pieces(size: int) -> Iterator[slice]:
-    """Slices that together cover so many cells."""
+    """Return slices that together cover `size` cells."""
     return (slice(start, start + _CELLS_AT_A_TIME) for start in range(0, size, _CELLS_AT_A_TIME))
 
 

@@ -49,7 +49,7 @@ class Replay:
     """A table as a source: what would these runs have told, and what would they have cost?
 
     Costs: a completed run costs its runtime, a cut one its captime, and running a completed pair again costs nothing.
-    When a captime rises, a cut run is either made again from the start (`restart`, as in the paper) or goes on where it
+    When a captime rises, a cut run is either made again from the start (`restart`, as in the paper) or resumes where it
     stopped (`resume`). A run that never finishes (a crash) is booked up to its captime, which is the worst case.
 
     Args:
@@ -111,7 +111,7 @@ class Replay:
 
         Args:
             targets: The order for the first of these rounds.
-            depth: Show at most so many rounds.
+            depth: Show at most this many rounds.
             affordable: CPU seconds left to spend.
         """
         self.raises = []
@@ -203,16 +203,16 @@ class Replay:
     def made(
         self, seconds: FloatArray, level: IntArray, position: IntArray, worth: FloatArray | None = None
     ) -> ReplayedRuns:
-        """Runs that take so many seconds, made up to their captimes at that level.
+        """Return runs that take these seconds, made up to their captimes at that level.
 
         Args:
-            seconds: How long each takes if nobody stops it.
+            seconds: How long each takes if it is not stopped.
             level: Level of the plan, per run.
             position: Stream position, per run.
-            worth: u(seconds), if somebody has computed it already.
+            worth: u(seconds), if it was computed already.
         """
         captime = self.plan.captime(level, position)
-        # A table knows nothing of runs beyond its own timeout, and nobody here makes anything up.
+        # A table knows nothing of runs beyond its own timeout, and nothing is made up here.
         if captime.size and (longest := float(captime.max())) > self.table.limit:
             raise InvariantViolated(
                 f"a captime of {longest:g} s was ordered from a table that ends at {self.table.limit:g} s"

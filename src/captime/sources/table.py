@@ -61,7 +61,7 @@ class RuntimeTable:
                 f"{where(self.name, self.configs, self.instances, place)}: {self.seconds[place]} s is above "
                 f"the timeout of {self.limit:g} s; expected at most that. RuntimeTable.build cuts it."
             )
-        # A shared array that somebody edits later would make every result drawn from it unexplainable.
+        # A shared array that is edited later would make every result drawn from it unexplainable.
         for field in ("seconds", "groups"):
             view = getattr(self, field).view()
             view.flags.writeable = False
@@ -235,7 +235,7 @@ def _cut(values: FloatArray, limit: float, capped: BoolArray | None, *, shared: 
         values: Runtimes as recorded.
         limit: The timeout of the table.
         capped: Runs that were stopped.
-        shared: Somebody else holds these values too, so a change is made in a copy.
+        shared: Whether the caller holds these values too, so that a change is made in a copy.
     """
     late = _later_than(limit)
     stopped = capped is not None and bool(capped.any())

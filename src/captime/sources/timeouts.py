@@ -1,7 +1,7 @@
 """Which timeout a table of recorded runtimes has: never more than its records can carry.
 
 Declared by the user, declared by the file, implied by runs marked as timed out, or guessed from a largest
-runtime that several runs share. The user may shorten what is known; nobody may extend it.
+runtime that several runs share. The user may shorten what is known, and cannot extend it.
 """
 
 from collections.abc import Callable, Sequence

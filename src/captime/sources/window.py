@@ -11,7 +11,7 @@ from captime.sources.accounting import Accounting
 if TYPE_CHECKING:
     from captime.sources.replay import Replay
 
-# Raised rows are looked up whole, from the start of the stream: so many cells at a time.
+# Raised rows are looked up whole, from the start of the stream: this many cells at a time.
 _CELLS_AT_ONCE = 1 << 20
 
 

@@ -1,6 +1,6 @@
 """From what a scenario says to a list of instances: patterns, lists of names, tables, plain values.
 
-Every file is read once, for its digest; nobody counts the same content twice without having said so.
+Every file is read once, for its digest; the same content counts twice only if the user says so.
 """
 
 import csv
@@ -30,7 +30,7 @@ _NAMES = ("instance", "file", "path", "name")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An instance as somebody listed it, not yet looked at.
+    """An instance as it was listed, not yet looked at.
 
     Attributes:
         path: The file, absolute or as seen from the folder.
@@ -161,7 +161,7 @@ def look_at(
     """Instances with digest and fingerprint, and their groups (None if there are none).
 
     Args:
-        listed: As somebody listed them.
+        listed: As they were listed.
         folder: Names are shown as seen from here.
         where: Who wants them, for messages.
         allow_duplicates: Whether two files may hold the same.

@@ -15,12 +15,12 @@ SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 BY_NAME = "by-name"
 """How a ledger says that instances were listed in the order of their names."""
 
-# Draws with replacement are made so many at a time, so that the stream does not depend on how far one looked.
+# Draws with replacement are made this many at a time, so that the stream does not depend on how far one looked.
 _BLOCK = 4096
 
 
 class FiniteStream:
-    """So many instances; of a group, one member counts per sample.
+    """A finite list of instances; of a group, one member counts per sample.
 
     Args:
         instances: The instances, as listed.

@@ -15,7 +15,7 @@ PLACEHOLDERS = ("k", "seed", "output")
 
 
 class GeneratedStream:
-    """Instances made on demand; a file that was made is kept, and found again by whoever comes later.
+    """Instances made on demand; a file that was made is kept, and found again by later runs.
 
     Args:
         command: The generator's argv, as written. `{k}` is the number of the instance, `{seed}` a random seed that

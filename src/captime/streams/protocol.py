@@ -14,7 +14,7 @@ class Instance:
         name: Unique, shown to people; of a file the path as seen from the scenario (surrogateescape).
         path: The file, absolute; None if the instance is a value.
         value: What a function is given, or a program in place of a path; used where there is no path.
-        digest: SHA-256 of the content; nothing for a generated instance, which nobody has seen yet.
+        digest: SHA-256 of the content; nothing for a generated instance, which is not known yet.
         fingerprint: By which a change of the file is noticed; None if there is no file, or not yet.
         preparation: The command that makes the file.
         answer: The known right answer.

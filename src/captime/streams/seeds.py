@@ -29,7 +29,7 @@ def fresh_seed() -> int:
 
 
 class Seeds:
-    """Numbers from 1 to 2³¹ - 1, one per position; drawn in blocks, so that nobody's curiosity changes them.
+    """Numbers from 1 to 2³¹ - 1, one per position; drawn in blocks, so that looking ahead does not change them.
 
     Args:
         key: Whose seeds these are.

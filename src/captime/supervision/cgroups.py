@@ -69,7 +69,7 @@ class Cgroup:
         return self._number(self._stat, b"usage_usec") * 1000
 
     def peak_memory(self) -> int | None:
-        """The most memory ever in use at once; None if nobody counted."""
+        """The most memory ever in use at once; None if the kernel did not count."""
         counted = read_file(f"{self._path}/memory.peak").strip()
         return int(counted) if counted.isdigit() else None
 
@@ -99,7 +99,7 @@ class Cgroup:
         return [int(pid) for pid in read_file(self._procs).split()]
 
     def kill(self) -> None:
-        """Kill everybody inside at once, whatever they are doing; kernels before 5.14 leave it to others."""
+        """Kill all processes inside at once; kernels before 5.14 cannot."""
         self._set("cgroup.kill", "1")
 
     def remove(self) -> None:
@@ -142,7 +142,7 @@ def hands_down_memory(folder: Path) -> bool:
 
 
 def kill_groups(folder: Path) -> int:
-    """Kill everybody in a group and in all groups below it, and take them away; how many were inside."""
+    """Kill all processes in a group and in the groups below it, and remove these; return how many were inside."""
     inside = 0
     try:
         for each in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:

@@ -1,6 +1,6 @@
 """Lines between an executor and its slot supervisors: a word, a space and one line of ASCII text, over a socket.
 
-Neither side ever waits for the other: what cannot be sent yet is kept, so a supervisor goes on enforcing captimes while
+Neither side ever waits for the other: what cannot be sent yet is kept, so a supervisor keeps enforcing captimes while
 its coordinator is stopped. What the words mean is known to those who use them.
 """
 
@@ -75,7 +75,7 @@ class Channel:
         *lines, rest = self._incoming.split(b"\n")
         self._incoming = bytearray(rest)
         self._heard.extend(bytes(line) for line in lines)
-        # One by one: whoever is interrupted in the middle finds the others again.
+        # One by one: after an interruption in the middle the others are still there.
         while self._heard:
             word, _, text = self._heard.popleft().decode("ascii").partition(" ")
             yield word, text

@@ -120,7 +120,7 @@ class Fitness:
 
 
 class MemoryKiller:
-    """Counts whom the kernel killed because the machine was out of memory."""
+    """Counts processes that the kernel killed because the machine was out of memory."""
 
     def __init__(self) -> None:
         self._killed = _killed_for_memory()

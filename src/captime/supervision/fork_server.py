@@ -101,7 +101,7 @@ def _loaded(function: bytes, reference: str, search_path: tuple[str, ...]) -> tu
         found: Any = import_module(module)
         for name in qualname.split("."):
             found = getattr(found, name)
-    except BaseException as flaw:  # noqa: BLE001 (importing somebody's module can raise anything; all of it is told)
+    except BaseException as flaw:  # noqa: BLE001 (importing a user's module can raise anything; all of it is told)
         return None, "".join(traceback.format_exception_only(flaw)).strip()[-2000:]
     return found, ""
 

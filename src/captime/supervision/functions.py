@@ -53,7 +53,7 @@ class _ForkServer:
         self._connection.sendall(packed)
 
     def let_go(self) -> None:
-        """It has become a run, and whoever supervises that waits for it."""
+        """Leave it to the supervisor of the run that it has become."""
         self._connection.close()
 
     def close(self) -> None:

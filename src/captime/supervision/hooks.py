@@ -44,7 +44,7 @@ def prepare(launch: Launch, run: Runner) -> Report | None:
         else:
             report = run(hook, None)
         if report.ended in ("cancelled", "lost"):
-            # Nobody's fault but ours: the run has not begun, and is tried again.
+            # The program is not the reason: the run has not begun, and is tried again.
             return replace(report, runtime_ns=0)
         if report.ended != "exit" or report.exit_code != 0 or not part.is_file():
             return Report(launch.number, "not-started", problem=_why_not_made(preparation, report))

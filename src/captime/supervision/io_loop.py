@@ -1,7 +1,7 @@
 """The pipes of a run and everything else a supervisor listens to while it waits.
 
-One selector for the life of a supervisor: the conversation with its coordinator, a bell that rings when a child has
-ended or somebody asks us to go, and the pipes of the run under way.
+One selector for as long as a supervisor runs: the channel to its coordinator, a pipe that wakes it when a child has
+ended or a signal asks it to end, and the pipes of the run under way.
 """
 
 import os
@@ -26,7 +26,7 @@ class IoLoop:
         channel: The conversation with the coordinator.
 
     Attributes:
-        asked_to_go: Somebody has sent a signal to that end: the coordinator is dead, or wants us to be.
+        asked_to_go: A signal has asked the supervisor to end: the coordinator is dead, or wants it to.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -86,7 +86,7 @@ class Pipe:
     Attributes:
         outer: The descriptor for the target; closed on our side once it has been handed over.
         capture: What came out of it.
-        open: Somebody may still write to it.
+        open: Whether a process may still write to it.
         clock: Reads the run's clock in nanoseconds, where it matters when a line came; None where it does not.
     """
 

@@ -69,7 +69,7 @@ def give_up_priority() -> None:
 
 
 def fork_into_group(folder: int) -> int | None:
-    """As `os.fork`, but the child begins its life in the control group with this folder; None where that cannot be had.
+    """As `os.fork`, but the child starts in the control group with this folder; None where that cannot be had.
 
     To move there after an ordinary fork costs a process some 15 ms: the kernel waits until all cores have taken notice.
     Only for a process with one thread whose child executes a program: the C library is not told of the child.
@@ -110,5 +110,5 @@ def suspended_ns() -> int:
 
 
 def steady_ns() -> int:
-    """A clock that cannot be set and goes on while the machine sleeps; only differences mean something."""
+    """Read a clock that cannot be set and runs while the machine sleeps; only differences mean something."""
     return time.monotonic_ns() + suspended_ns()

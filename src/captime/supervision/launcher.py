@@ -304,7 +304,7 @@ def _filled_in(words: tuple[str, ...], launch: Launch, folder: str) -> tuple[str
 
 
 def _open_input(path: str | None) -> int:
-    """A file for reading that nobody has to fill; waits for nobody, not even if it is a pipe by that name."""
+    """Open a file for reading; never blocks, not even if a pipe has that name."""
     try:
         descriptor = os.open(path or os.devnull, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as trouble:

@@ -30,7 +30,7 @@ class Limits:
         launch: What is allowed.
         tree: Whose tree.
         folder: The run's own directory.
-        memory_is_limited: The kernel limits the memory of the tree; nobody has to look.
+        memory_is_limited: The kernel limits the memory of the tree; no polling is needed.
 
     Attributes:
         seen_ns: On the launch's clock, the last reading at which the run was unfinished for sure.
@@ -123,7 +123,7 @@ class Limits:
         return True
 
     def _disk_is_full(self, now: int) -> bool:
-        """Go on counting, a portion at a time; a directory of a million files does not keep us from the clocks."""
+        """Continue counting, a portion at a time; a directory of a million files does not keep us from the clocks."""
         if self._launch.disk_limit is None:
             return False
         if self._disk is None:

@@ -47,7 +47,7 @@ class MachineHealth:
 
 
 def usable_cores() -> set[int]:
-    """The cores that this process may use; none where nobody can tell."""
+    """Return the cores that this process may use; empty where the system does not say."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 

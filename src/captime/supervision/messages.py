@@ -90,7 +90,7 @@ class Launch:
     """Run this, within these limits.
 
     The supervisor fills in `{output}` and `{scratch}` (the run's own directory) in `argv`; every other placeholder is
-    filled in by whoever makes the launch.
+    filled in by the caller that makes the launch.
 
     Attributes:
         number: Comes back in the report; unique per executor.

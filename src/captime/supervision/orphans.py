@@ -17,14 +17,14 @@ from captime.supervision.processes import SLOT, TAG, all_pids, descendants, look
 
 FOLDER_PREFIX = GROUP_PREFIX = "captime-"
 _PATIENCE = 10.0
-# What `own_tag` makes: a word, where its process lives, the process and when it began, and something random.
+# What `own_tag` makes: a word, the machine of its process, the process and when it began, and something random.
 _OWN_TAG = re.compile(r"[a-z]+-([0-9a-f]{8})-([0-9]+)-([0-9]+)-[0-9a-f]{8}")
 
 
 def sweep(ledger_id: str) -> int:
     """Kill everything that belongs to runs of this ledger; how many processes that were.
 
-    To be called before anything new is launched, by whoever holds the ledger.
+    To be called before anything new is launched, by the process that holds the ledger.
     """
     # Supervisors first: some may have been stopped by their programs, and none is to report what is killed here.
     for pid in tagged(f"{ledger_id}/", name=SLOT):

@@ -100,7 +100,7 @@ class Matcher:
 
     Attributes:
         found: The last matches; of the pattern `until`, no match after the one that reached the target.
-        problem: Why nobody looks any more; nothing if all is well.
+        problem: Why matching has stopped; "" if it has not.
         reached_ns: The reading with which the line came that reached the target; None if none has.
     """
 
@@ -119,7 +119,7 @@ class Matcher:
 
     @property
     def busy(self) -> bool:
-        """There are lines that nobody has looked at yet."""
+        """Return whether lines wait to be matched."""
         return bool(self._waiting)
 
     @property
@@ -147,7 +147,7 @@ class Matcher:
             self._skipping = True
 
     def look(self, patience: float) -> None:
-        """Look at lines that wait, for so many seconds or until there are none."""
+        """Match waiting lines, for at most this many seconds."""
         if not self._waiting:
             return
         deadline = time.monotonic() + patience

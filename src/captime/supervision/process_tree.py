@@ -101,7 +101,7 @@ class ProcessTree:
         return max(0, sum(self._waits.values()) - self.started.queue_wait_ns)
 
     def main_has_ended(self) -> bool:
-        """The main process is over; it is left as a zombie, so that its number means nobody else."""
+        """Return whether the main process is over; it stays a zombie, so that its number is not reused."""
         if not hasattr(os, "waitid"):
             process = look_at(self.started.pid)
             return process is None or not process.alive
@@ -111,7 +111,7 @@ class ProcessTree:
             return True
 
     def members(self) -> list[Process]:
-        """Everybody in the tree, the main process included, zombies too."""
+        """Return all processes of the tree, the main process included, zombies too."""
         if self._adopts:
             inside = [] if self._group is None else self._group.pids()
             return list(descendants([*children_of(os.getpid()), *inside], self._keep()))
@@ -119,7 +119,7 @@ class ProcessTree:
         return list(descendants([self.started.pid, *known], self._keep() | {os.getpid()}))
 
     def sample(self) -> list[Process]:
-        """Look at everybody once; who is alive. Meant to be done every now and then during a run."""
+        """Look at every process once; return those alive. Meant to be called now and then during a run."""
         members = self.members()
         if self._group is None:
             self._count_gone(members)
@@ -152,7 +152,7 @@ class ProcessTree:
         return 0 if self._group is None else max(0, self._group.cpu_ns() - self.started.counted_ns)
 
     def _count_gone(self, members: Iterable[Process]) -> None:
-        """Keep the CPU time of those who vanished without having been waited for by anybody."""
+        """Keep the CPU time of processes that vanished without having been waited for."""
         now = {(each.pid, each.started): each for each in members}
         alive = {each.pid: each for each in now.values()}
         gone: dict[int, int] = {}
@@ -180,7 +180,7 @@ class ProcessTree:
                         self._seen = {key: each for key, each in self._seen.items() if key[0] != pid}
 
     def destroy(self) -> tuple[int, bool]:
-        """Kill everybody and wait until nobody is left.
+        """Kill all processes of the tree and wait until none is left.
 
         Returns:
             How many were killed besides the main process, and whether all of them are gone.

@@ -1,4 +1,4 @@
-"""The process table, as far as supervision needs it: who descends from whom, what they used, whose tag they carry.
+"""The process table, as far as supervision needs it: parents, resources used, and tags of processes.
 
 Reads `/proc` on Linux. Elsewhere `ps` is asked for the little it knows (best effort: seconds of CPU time, no queue).
 Nothing here sends a signal.
@@ -17,7 +17,7 @@ SLOT = "CAPTIME_SLOT"
 """The same for slot supervisors and their guardians, which are no part of any run."""
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# Kernels can be built without it; then everybody is asked for his parent.
+# Kernels can be built without it; then every process is asked for its parent.
 _KNOWS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 

@@ -153,7 +153,7 @@ class Run:
         return self._judged(self._report(ended, status, wall, runtime, leftovers), all_gone=all_gone)
 
     def _wait(self) -> Ended:
-        """StopValue the main process ends by itself, a limit is reached or somebody stops it: which of these."""
+        """Wait until the main process ends, a limit is reached or the run is stopped; return which of these."""
         tell_at = time.monotonic_ns() + _TELL_NS
         while True:
             planned = self._limits.next_look_ns
@@ -214,7 +214,7 @@ class Run:
                 pipe.heard(ready)
 
     def _final_output(self, runtime: int) -> None:
-        """What is still in the pipes; nobody is left to write more."""
+        """Read what is still in the pipes; no process is left to write more."""
         self._pipes.stdout.clock = lambda: runtime
         for pipe in self._pipes.each():
             while self._pipes.written <= self._launch.output_limit and pipe.read():
@@ -261,7 +261,7 @@ class Run:
         return "disk" if status != 0 and self._limits.disk_is_used_up() else ended
 
     def _peak_memory(self) -> int | None:
-        """The most that anybody saw; None for a run that was over before anybody looked, and small."""
+        """Return the largest memory use seen; None for a small run that was over before the first look."""
         counted = None if self._group is None else self._group.peak_memory()
         if counted is not None:
             return counted
@@ -291,7 +291,7 @@ class Run:
         elif suspended:
             lost = "the machine was suspended during the run"
         elif launch.clock == "wall" and self._overslept > _OVERSLEPT_NS and report.ended in ("exit", "target"):
-            lost = f"the supervisor was held up for {self._overslept / _SECOND:.2f} s; nobody knows when the run ended"
+            lost = f"the supervisor was held up for {self._overslept / _SECOND:.2f} s; when the run ended is unknown"
         elif not all_gone:
             lost = "a process of the run could not be killed"
         elif self._pipes.matcher.problem:

@@ -29,7 +29,7 @@ class Folders:
         self._made = 0
 
     def fresh(self) -> str:
-        """An empty directory, for nobody else."""
+        """Make an empty directory that no other run uses."""
         folder, self._spare = self._spare, None
         if folder is None or not os.path.isdir(folder):  # noqa: PTH112 (once per run; pathlib costs more than the call)
             self._made += 1

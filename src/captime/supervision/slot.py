@@ -48,7 +48,7 @@ class Slot:
         return self._channel.closed or self._listener.asked_to_go
 
     def serve(self) -> None:
-        """StopValue the coordinator is gone, or asks us to go; nothing of ours is left then."""
+        """Serve until the coordinator is gone or asks the supervisor to end; leave nothing behind."""
         self._channel.send("ready", str(os.getpid()))
         try:
             while not self._leaving:
@@ -135,10 +135,10 @@ def main(arguments: list[str]) -> None:
     if adopts:
         become_subreaper()
     if place["core"] is not None:
-        # A process begins where its parent is; and whatever we do ourselves disturbs nobody else's run.
+        # A process begins where its parent is; and what the supervisor itself does disturbs no other run.
         os.sched_setaffinity(0, {place["core"]})
     slot = Slot(Channel(connection), SlotPlace(**place, group=None if group is None else Path(group)))
-    # Whatever exists now lives as long as we do: the collector need not look at it, nor copy its pages after a fork.
+    # What exists now lasts until the process ends: the collector need not look at it, nor copy its pages after a fork.
     gc.freeze()
     try:
         slot.serve()

@@ -69,7 +69,7 @@ class SlotClient:
         self._log = Path(f"{place.scratch}.log")
         ours, theirs = socket.socketpair()
         self.channel = Channel(ours)
-        # A supervisor tied to a thread that ends dies with it; only the main thread lives as long as the process.
+        # A supervisor tied to a thread that ends dies with it; only the main thread lasts as long as the process.
         tied = threading.current_thread() is threading.main_thread()
         description = json.dumps(asdict(place) | {"group": None if place.group is None else str(place.group)})
         words = (str(theirs.fileno()), str(os.getpid()), str(int(tied)), description)

@@ -17,7 +17,7 @@ from captime.supervision.fitness import SHORTAGE_OF
 from captime.supervision.kernel import die_with_parent, fork_into_group, give_up_priority
 from captime.supervision.processes import queue_wait_ns
 
-# Who eats all memory of the machine is killed before anybody else.
+# A target that uses up the machine's memory is killed before any other process.
 _KILL_ME_FIRST = b"500"
 # How far a process may raise its priority; Linux has these two limits.
 _PRIORITIES = [getattr(resource, name) for name in ("RLIMIT_RTPRIO", "RLIMIT_NICE") if hasattr(resource, name)]

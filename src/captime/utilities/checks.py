@@ -76,7 +76,7 @@ def first_moments(
 ) -> FloatArray:
     """inf{t : u(t) <= x} for a member whose inverse is a formula on 0 < x < 1.
 
-    The ends are the same for everybody: worth 1 or more is had at once, worth 0 at `zero_at`.
+    The ends are the same for all members: worth 1 or more is had at once, worth 0 at `zero_at`.
     """
     x = values(family, value)
     # The formulas divide by x and take its logarithm; what they say at x = 0 is thrown away below.

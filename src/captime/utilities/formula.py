@@ -14,7 +14,7 @@ from captime.utilities.checks import call_text, first_moments, require, times
 class Formula(ABC):
     """A member that states its worth and the inverse of it; checks, ends and text are here.
 
-    Nobody has to inherit from this, but a frozen dataclass of numbers that does needs little more than its two
+    Inheriting from this is optional, but a frozen dataclass of numbers that does needs little more than its two
     formulas. Unless it says otherwise, its parameters are numbers greater than 0, it always keeps some worth, and one
     formula holds up to `zero_at`.
     """

@@ -1,4 +1,4 @@
-"""The inverse of a falling function nobody has solved, exact to the last bit of a time."""
+"""The inverse of a falling function without a closed form, exact to the last bit of a time."""
 
 from collections.abc import Callable
 

@@ -12,7 +12,7 @@ from captime.utilities.durations import NUMBER, UNIT, in_seconds
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _BLANK = re.compile(r"\s*")
-# Deep enough for anybody, shallow enough for Python's stack.
+# Deep enough for any use, shallow enough for Python's stack.
 _DEEPEST = 20
 
 

@@ -1,4 +1,4 @@
-"""The expected cost still ahead, ∫ S dc from t to infinity, when nobody has a formula for it.
+"""The expected cost still ahead, ∫ S dc from t to infinity, when there is no formula for it.
 
 The integral is taken once, over narrow panels; between their ends it is a cubic that cannot rise. Asking is
 then a look-up, fast on millions of times.

@@ -22,7 +22,7 @@ class Tabulated(Formula):
 
     The first knot is (0, 1), times rise strictly, worths never rise. If the last worth is not 0, the tail has
     to be
-    chosen: `drop` falls to 0 at the last knot, `pareto` goes on as worth · (last time / t).
+    chosen: `drop` falls to 0 at the last knot, `pareto` continues as worth · (last time / t).
 
     Attributes:
         knots: at least two pairs (seconds, worth).

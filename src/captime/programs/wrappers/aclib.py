@@ -32,7 +32,7 @@ def told(status: str, seconds: float | None, line: bytes) -> SelfReport:
     """The account behind a status word, in any case and with or without `StatusType.` before it."""
     word = status.strip().upper().removeprefix("STATUSTYPE.")
     if word not in _WORDS:
-        return SelfReport("crashed", seconds, None, f"the wrapper's status is {status.strip()!r}, which nobody knows")
+        return SelfReport("crashed", seconds, None, f"the wrapper's status is {status.strip()!r}, which is unknown")
     answer = word.encode() if word in ("SAT", "UNSAT") else None
     problem = f"the wrapper said {shown(line)}" if _WORDS[word] in ("abort", "crashed") else ""
     return SelfReport(_WORDS[word], seconds, answer, problem)

@@ -119,12 +119,12 @@ def _scenario(parts: Parts) -> Finding:
     where = "instances made on demand" if instances is None else f"{instances:,} instances"
     programs = ", ".join(name for name in parts.program.programs() if not name.startswith("#!"))
     facts = {"configurations": len(parts.configurations), "instances": instances}
-    whom = f"{len(parts.configurations):,} configurations"
+    candidates = f"{len(parts.configurations):,} configurations"
     if parts.proposer is not None:
         parameters = len(parts.proposer.space.names)
         facts["parameters"] = parameters
-        whom = f"a space of {parameters:,} parameter{'s' if parameters > 1 else ''}"
-    return Finding("scenario", "well", f"{whom}, {where}, {programs}", facts=facts)
+        candidates = f"a space of {parameters:,} parameter{'s' if parameters > 1 else ''}"
+    return Finding("scenario", "well", f"{candidates}, {where}, {programs}", facts=facts)
 
 
 def _positive(parts: Parts, scenario: Scenario) -> list[Finding]:

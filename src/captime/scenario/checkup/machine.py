@@ -38,7 +38,7 @@ def look_at_ledger(ledger: Path) -> list[Finding]:
     except StorageTrouble as error:
         advice = "choose another place with ledger = ... or --ledger"
         return [Finding("ledger", "failed", str(error), advice, facts, STORAGE)]
-    found = f"{ledger.name} {'exists, runs will go on with it' if ledger.exists() else 'will be made'}"
+    found = f"{ledger.name} {'exists and will be resumed' if ledger.exists() else 'will be made'}"
     where = f"{found}; its file system is {kind}" if kind else found
     if is_network(kind):
         advice = "put the ledger on a local disk with ledger = ..., or SQLite can lose rows"
@@ -77,7 +77,7 @@ def look_at_scratch(folder: str | None = None) -> Finding:
 
 
 def look_at_load(jobs: int) -> Finding:
-    """Whether somebody else uses the processors that runs are to be measured on."""
+    """Return whether other processes use the processors that runs are to be measured on."""
     busy, cores = os.getloadavg()[0], allowed_cores()
     found = f"{jobs} jobs on {cores} cores; {busy:.1f} processes were busy in the last minute"
     facts = {"jobs": jobs, "cores": cores, "load": busy}

@@ -148,7 +148,7 @@ def _wide(path: Path, records: _Records, header: list[str], timeout: float | Non
 
 
 def _plain_numbers(cells: list[str]) -> FloatArray | None:
-    """The whole row at once if it holds nothing but plain numbers; None if somebody has to look closer."""
+    """The whole row at once if it holds nothing but plain numbers; None if its cells have to be read one by one."""
     joined = ",".join(cells)
     if joined.translate(_PLAIN):
         return None

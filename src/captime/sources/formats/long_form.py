@@ -39,7 +39,7 @@ def find_roles(header: Sequence[str], where: str) -> dict[str, int] | None:
 
 
 def unused_note(header: Sequence[str], roles: dict[str, int]) -> list[str]:
-    """A note that names the columns nobody reads, if there are any."""
+    """Return a note that names the unused columns, if there are any."""
     rest = [shown(name) for column, name in enumerate(header) if column not in roles.values()]
     if not rest:
         return []
