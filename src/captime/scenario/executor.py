@@ -1,4 +1,4 @@
-"""The section `[executor]`: where runs happen. Checked here; slots are made of it by `campaign.executors`."""
+"""The section `[executor]`: where runs happen. Checked here; slots are made of it by `campaign.make_executor`."""
 
 import os
 from pathlib import Path
