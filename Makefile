@@ -24,11 +24,12 @@ demo: $(VENV)/stamp  ## a real solver, configured in about a minute: certificate
 
 test: check unit  ## everything CI runs: lint, types, layers, tests
 
-check: $(VENV)/stamp  ## lint, types and import contracts
+check: $(VENV)/stamp  ## lint, types, import contracts, spelling and words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/word_list.py
 	$(BIN)/codespell src research tests docs benchmarks examples experiments README.md CONTRIBUTING.md CHANGELOG.md changelog.d
 
 unit: $(VENV)/stamp  ## the tests
@@ -122,7 +123,7 @@ measure-highs-auction: $(VENV)/stamp  ## measure that table (idle machine; needs
 measure-highs-cascade: $(VENV)/stamp  ## measure that table (idle machine; needs the wheel highsbox)
 	$(BIN)/python experiments/measure/measure.py highs-cascade
 
-# Not among the requirements: whoever installs the wheel cplex accepts IBM's licence for its community edition.
+# Not among the requirements: installing the wheel cplex means accepting IBM's licence for its community edition.
 measure-cplex-auction: $(VENV)/stamp  ## measure CPLEX on auctions (idle machine; needs the wheel cplex, with a licence of its own)
 	$(BIN)/python experiments/measure/measure.py cplex-auction --out experiments/measure/out
 

@@ -1,4 +1,4 @@
-"""How fast epsilon falls for somebody who has no goal and stops when he likes: the race as it is, and by upper bounds.
+"""How fast epsilon falls without a goal, by the moment at which the race is stopped: as it is, and by upper bounds.
 
 "By upper bounds" is the schedule that suits a goal just as well: the most hopeful challenger first, and no scout for a
 goal out of sight. Goal 0, one worker, sampling with replacement. Usage: python benchmarks/anytime.py --seeds 3

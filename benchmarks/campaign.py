@@ -20,7 +20,7 @@ import captime
 
 
 def measure(seconds: float) -> dict[str, float | int]:
-    """One campaign of so many seconds on the clock; its start-up is not counted, its ledger is."""
+    """Run one campaign of `seconds` on the clock; its start-up is not counted, its ledger is."""
     jobs = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(dir=".") as folder:
         before_busy, before_own = busy_seconds(), time.process_time()

@@ -100,7 +100,7 @@ def _one_each(executor: Executor) -> None:
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Any]:
-    """A client of a scheduler and so many workers, each a process of its own on the loopback device."""
+    """Yield a client of a scheduler with this many workers, each a process of its own on the loopback device."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

@@ -161,7 +161,7 @@ def main() -> None:
         report(console, read_rows(wishes.again), [each.label for each in contenders])
         return
     wishes.out.parent.mkdir(parents=True, exist_ok=True)
-    # Line by line: what was measured stays measured if somebody loses patience.
+    # Line by line: what was measured stays measured if the benchmark is interrupted.
     with wishes.out.open("w", newline="", encoding="utf-8", buffering=1) as file:
         writer = csv.writer(file)
         writer.writerow(("table", "label", "utility", "seed", "epsilon", "cpu_seconds", "right"))

@@ -4,7 +4,7 @@
 
 One process writes as a campaign does: a run is announced, put on the board of slots, observed and taken off again, as
 fast as the disk allows. A real `captime dashboard` is there all the time. In every round the same work is done for some
-seconds while nobody looks, and for as many seconds while browsers look: each asks for the whole page every 0.8 s, from
+seconds without readers, and for as many seconds while browsers look: each asks for the whole page every 0.8 s, from
 an address of its own. So both kinds of seconds meet the same machine and the same ledger. The first line compares the
 quiet seconds of odd rounds with those of even rounds, which is what chance does.
 
@@ -46,14 +46,14 @@ _SETTLE = 1.0
 
 
 class Campaign:
-    """Somebody who writes.
+    """A campaign that writes.
 
     Args:
         ledger: Where to.
         board: Likewise.
 
     Attributes:
-        refused: Commits that were refused because somebody else had the file locked.
+        refused: Commits that were refused because another process had the file locked.
     """
 
     def __init__(self, ledger: Ledger, board: SlotBoard) -> None:
@@ -72,7 +72,7 @@ class Campaign:
             self._ledger.certified(Certificate(0, epsilon, 0.1, _CONFIGS, 0.5, 0.6), first, first, first, _CONFIGS)
 
     def work(self, seconds: float) -> list[float]:
-        """Run after run, for so many seconds; how long each commit took."""
+        """Record run after run for `seconds`; return how long each commit took."""
         taken, until, seat = [], time.perf_counter() + seconds, SlotId(0, "here")
         while time.perf_counter() < until:
             request = self._request()
@@ -220,7 +220,7 @@ def compare(path: Path, wishes: argparse.Namespace) -> int:
     halves = [[commit for block in alone[start::2] for commit in block] for start in (0, 1)]
     ratio, chance = _p99(beside) / _p99(quiet), _p99(halves[1]) / _p99(halves[0])
     print(f"chance alone: p99 of even quiet rounds is {chance:.2f} times that of odd ones")
-    print(_line("nobody looks", quiet))
+    print(_line("no readers", quiet))
     print(_line(f"{wishes.clients} pages look", beside))
     print(f"{pages:,} pages of {size / max(1, pages) / 1e3:.0f} kB were served, {failed} were not")
     print(f"commits refused: {campaign.refused}; p99 ratio {ratio:.2f} (limit {wishes.limit:g})")
@@ -239,7 +239,7 @@ def main() -> int:
     parser.add_argument("--audience", metavar="ADDRESS", default=None, help=argparse.SUPPRESS)
     wishes = parser.parse_args()
     if wishes.audience is not None:
-        # Browsers are elsewhere, or somebody looks at them only now and then: they come last.
+        # Browsers are elsewhere, or are looked at only now and then: they come last.
         os.nice(19)
         Audience(wishes.audience, wishes.clients).follow()
         return 0

@@ -89,7 +89,7 @@ def pulls(count: int, loss: float, utility: Any, seed: int) -> Iterator[Pull]:
 def _slowed(base: FloatArray, hit: BoolArray, loss: float, utility: Any) -> FloatArray:
     """Return the hardness with the slow-down of the hit instances that costs just this much expected utility.
 
-    If it cannot cost so much on them, because they are too few or worth too little, all instances are hit.
+    If it cannot cost that much on them, because they are too few or worth too little, all instances are hit.
     """
     noise = np.exp(NOISE * stats.norm.ppf((np.arange(200) + 0.5) / 200))
 

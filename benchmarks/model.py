@@ -161,10 +161,10 @@ def main() -> None:
     for name, make in {"smooth": smooth, "conditional": conditional, "wide": wide}.items():
         space, utility = make()
         rng = np.random.default_rng(0)
-        everybody = np.sort([utility(space.settings(row)) for row in space.drawn(rng, 20000)])
+        population = np.sort([utility(space.settings(row)) for row in space.drawn(rng, 20000)])
         for model in (False, True):
             results = [grow(space, utility, seed, model=model) for seed in range(SEEDS)]
-            shares = np.array([[(everybody > best).mean() + 1 / 40000 for best in result[0]] for result in results])
+            shares = np.array([[(population > best).mean() + 1 / 40000 for best in result[0]] for result in results])
             text = "  ".join(f"{share:.5f}" for share in np.exp(np.log(shares).mean(axis=0)))
             line = f"{name:12} {'model ' if model else 'random'}  {text}"
             if model:

@@ -1,12 +1,12 @@
-"""Quality for money: what incumbents are worth on held-out instances after so many minutes of CPU time.
+"""Quality for money: what incumbents are worth on held-out instances after given minutes of CPU time.
 
 On each example with a parameter space: captime (the growing pool), random search, Optuna (TPE) and SMAC3 (its facade
 for algorithm configuration) get the same CPU time, the same instances and the default configuration to begin with. CPU
 time is that of the runs and of the method's own process: thinking is not free. Their incumbents at the checkpoints are
 then run on the same held-out instances, side by side. Every finished search is written at once, so a benchmark that was
-stopped goes on where it was, and more seeds, examples or minutes can be added later. A search takes a quarter of an
-hour, and there are many; those that were made so far are on record in benchmarks/recorded/quality, so that nobody has
-to make them again. Evaluations take minutes: once an example has a new incumbent, all of its incumbents are run again.
+stopped resumes where it was, and more seeds, examples or minutes can be added later. A search takes a quarter of an
+hour, and there are many; those that were made so far are on record in benchmarks/recorded/quality, so they need not
+be made again. Evaluations take minutes: once an example has a new incumbent, all of its incumbents are run again.
 
 Optuna and SMAC3 are not needed by captime; in an environment that has them (experiments/peers/requirements.txt says how
 to make one) they take part, elsewhere they are left out:
@@ -93,7 +93,7 @@ def search(example: str, method: str, seed: int, budget: float, patience: float)
         "example": example,
         "method": method,
         "seed": seed,
-        "budget": min(budget, bench.spent),  # whoever ran out of patience first has no later checkpoints
+        "budget": min(budget, bench.spent),  # a method that stopped earlier has no later checkpoints
         "spent": bench.on_runs,
         "runs": bench.runs,
         "wall_seconds": time.monotonic() - began,
@@ -109,9 +109,9 @@ def evaluate(example: str, configurations: list[dict[str, Any]], first: int, las
 
 
 def _evaluate(out: Path, minutes: list[float], count: int, jobs: int) -> None:
-    """Whoever was an incumbent at a checkpoint, and the defaults.
+    """Return the incumbents of all checkpoints, and the defaults.
 
-    If somebody is new, all of the example are run again: what was measured on different days, or on different machines,
+    If one is new, all of the example are run again: what was measured on different days, or on different machines,
     does not compare.
     """
     cells = searched(out)

@@ -1,7 +1,7 @@
 """Where methods of configuration spend their CPU time in benchmarks/quality.py: an example's program, run and counted.
 
 Every run of every method goes through captime's own supervised execution, so that captimes are kept and CPU seconds are
-counted in the same way for all. What the method's own process computes is charged too: whoever pays for CPU minutes
+counted in the same way for all. What the method's own process computes is charged too: a user who pays for CPU minutes
 pays for all of them.
 """
 
@@ -50,7 +50,7 @@ class BudgetSpent(Exception):  # noqa: N818 (an end, not an error)
 
 
 def parts_of(example: str, seed: int) -> Parts:
-    """An example with a seed and instances of its own, and without favourites: everyone begins with the default alone.
+    """An example with a seed and instances of its own, and without favourites: methods begin with the default alone.
 
     Args:
         example: Name of its folder.

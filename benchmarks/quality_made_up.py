@@ -2,7 +2,7 @@
 
 A search of ten CPU minutes takes ten minutes; a simulated one takes seconds. So each seed has a landscape of its own in
 the space of each example (captime.simulation.MadeUp: a few parameters matter, alone and in pairs; instances are easy or
-hard for everybody), and what an incumbent is worth is known exactly. The methods' own computing is charged as there. It
+hard for all), and what an incumbent is worth is known exactly. The methods' own computing is charged as there. It
 says what searches do on landscapes of this kind, with intervals that a few real searches cannot have; what they do on a
 real program, benchmarks/quality.py says. `--cliffs 0.5` makes landscapes in which half of all configurations are good
 for nothing, and the best are at the edge, as those of the compressor are.

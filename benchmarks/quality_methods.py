@@ -15,7 +15,7 @@ from captime.spaces.parameters import Choice, Float, Parameter
 
 # Instances a configuration is run on at a time, by those that do not race: as in experiments/peers.
 _TOGETHER = 8
-# SMAC3 takes half a second of its own for each trial. So a trial of its is so many instances, not one.
+# SMAC3 takes half a second of its own for each trial. So a trial of it is several instances, not one.
 _BUNDLE, _BUNDLES = 4, 200
 
 

@@ -47,7 +47,7 @@ class Point:
 
 
 def incumbent_at(cell: Mapping[str, Any], spent: float) -> dict[str, Any]:
-    """Who was the incumbent once so many CPU seconds were spent."""
+    """Return the incumbent once `spent` CPU seconds were used."""
     known = [settings for moment, settings in cell["story"] if moment <= spent]
     found: dict[str, Any] = known[-1] if known else cell["story"][0][1]
     return found
@@ -104,7 +104,7 @@ def interval(rows: Sequence[FloatArray], alike: Mapping[str, Sequence[FloatArray
 
     Args:
         rows: A row of held-out scores for each search.
-        alike: Rows of others that are as much a matter of luck: how much, nobody can tell from two or three searches.
+        alike: Rows of others that are as much a matter of luck: how much, two or three searches cannot tell.
     """
     if not rows:
         return math.nan, math.nan
@@ -173,7 +173,7 @@ def _signed(point: Point) -> str:
 
 
 def verdict(points: Sequence[Point]) -> list[str]:
-    """Whether captime is behind anybody by more than noise, and whether it is ahead of random search at the end."""
+    """Say whether captime is behind another method by more than noise, and ahead of random search at the end."""
     others = [point for point in points if point.method != OURS and not math.isnan(point.ahead)]
     behind = [point for point in others if point.ahead < -point.noise]
     lines = [f"behind by more than noise: {len(behind)} of {len(others)} comparisons"]

@@ -39,7 +39,7 @@ def _timed(what: str) -> Iterator[None]:
 
 
 def make_ledger(path: Path, n_runs: int, n_configs: int) -> None:
-    """A race that went on for long: every configuration on the same positions, captimes drawn by chance."""
+    """Write a long race: every configuration on the same positions, captimes drawn by chance."""
     rng = np.random.default_rng(1)
     plan = RandomCaptimes(parse_utility(_UTILITY), 0, Schedule(1.25), Schedule(900.0))
     scenario = {"utility": _UTILITY, "delta": 0.1, "seed": 0, "procedure": "race", "options": {}, "goal": 0.01}

@@ -23,7 +23,7 @@ BURN = "import time\nwhile time.process_time() < 0.1: pass"
 
 
 def busy_seconds() -> float:
-    """CPU seconds that anybody on this machine has used since it was started."""
+    """Return the CPU seconds that all processes of this machine have used since it was started."""
     fields = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
     idle = int(fields[3]) + int(fields[4])
     return (sum(map(int, fields[:8])) - idle) / os.sysconf("SC_CLK_TCK")

@@ -15,7 +15,7 @@ from captime.targets import Targets, no_targets
 
 
 class Optimist:
-    """One run at a time for whoever has the highest upper bound; all runs share one captime.
+    """One run at a time for the configuration with the highest upper bound; all runs share one captime.
 
     Args:
         problem: The question.
@@ -51,7 +51,7 @@ class Optimist:
         return Targets(favourite, self._n[favourite] + 1, np.zeros(1, dtype=np.int64))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
-        """Tighten the intervals of whoever changed, once their runs are settled."""
+        """Tighten the intervals of the configurations that changed, once their runs are settled."""
         for config in changed[(tally.open[changed] == 0) & (tally.n[changed] > self._n[changed])]:
             which = np.array([config])
             now, start = standing(tally, which), (self.intervals.lower[which], self.intervals.upper[which])

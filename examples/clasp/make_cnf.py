@@ -15,7 +15,7 @@ Clause = tuple[int, ...]
 
 
 def random_clauses(draw: random.Random, size: int, width: int, ratio: float) -> list[Clause]:
-    """So many clauses per variable, with that many different variables in each."""
+    """Return `ratio` clauses per variable, each with `width` different variables."""
     count = round(ratio * draw.uniform(0.95, 1.05) * size)
     return [
         tuple(draw.choice((-1, 1)) * variable for variable in draw.sample(range(1, size + 1), width))

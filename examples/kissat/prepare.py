@@ -3,7 +3,7 @@
 
 kissat comes from the wheel passagemath-kissat (`pip install passagemath-kissat`) or from the PATH. It prints all its
 options with their bounds (`kissat --range`): name, smallest value, default, largest value. Two things are added here.
-Bounds like 2147483647 are no ranges anybody would search, so wide ones are narrowed to a factor of ten around the
+Bounds like 2147483647 are no ranges to search, so wide ones are narrowed to a factor of ten around the
 default. And an option whose name begins with that of a switch matters only if the switch is on.
 """
 
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# These say what is printed, or are the business of whoever runs it.
+# These say what is printed, or are set by the caller.
 NOT_SEARCHED = {"flushproof", "incremental", "profile", "quiet", "seed", "statistics", "verbose"}
 # Their values are not "off" and "on", so nothing depends on them.
 NO_SWITCHES = {"phase", "stable", "target", "tier1", "tier2"}

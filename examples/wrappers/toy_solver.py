@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def solve(instance: str, seed: int, *, largest_first: bool, tries: int) -> list[int] | None:
-    """Numbers that add up to the goal; None if so many tries did not find any."""
+    """Numbers that add up to the goal; None if no try found any."""
     goal_line, numbers_line = Path(instance).read_text(encoding="utf-8").splitlines()[:2]
     goal, numbers = int(goal_line), [int(word) for word in numbers_line.split()]
     draw = random.Random(seed)  # noqa: S311 (no secret is made here)

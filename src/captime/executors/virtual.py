@@ -57,8 +57,8 @@ class VirtualExecutor:
         table: The recorded runtimes.
         stream: In which order instances are met.
         workers: How many runs are under way at once.
-        accounting: What happens to a run that was stopped and is asked for again: `restart` begins anew, `resume` goes
-            on where it stopped.
+        accounting: What happens to a run that was stopped and is asked for again: `restart` begins anew, `resume`
+            continues where it stopped.
         loses: After how many seconds an attempt is lost through our own fault; None if it is not.
 
     Attributes:
