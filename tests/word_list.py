@@ -35,7 +35,23 @@ _PATTERN = re.compile(
     "|".join(rf"(?P<w{index}>\b{pattern}\b)" for index, (pattern, _) in enumerate(WORDS)), re.IGNORECASE
 )
 
-NOT_YET: dict[str, int] = {}
+NOT_YET: dict[str, int] = {
+    "CHANGELOG.md": 1,
+    "README.md": 5,
+    "changelog.d": 38,
+    "docs": 219,
+    "experiments": 22,
+    "src/captime/bounds": 3,
+    "src/captime/cli": 35,
+    "src/captime/experiments": 18,
+    "src/captime/plans": 8,
+    "src/captime/procedures": 226,
+    "src/captime/report": 88,
+    "src/captime/simulation": 42,
+    "src/captime/skeptic": 45,
+    "src/captime/spaces": 33,
+    "tests": 389,
+}
 """Rooms with hits left, and how many. A number may only fall; a room without hits leaves the list."""
 
 _ENDINGS = {".py", ".md", ".toml", ".js", ".css", ".html", ".txt", ".cff", ".yml", ""}
