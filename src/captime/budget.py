@@ -45,7 +45,7 @@ class FailureBudget(Protocol):
         ...
 
     def share(self, n: int, level: int) -> Fraction:
-        """The exact share of delta of one inequality at one cell of one configuration."""
+        """Return the exact share of delta of one inequality at one cell of one configuration."""
         ...
 
     def log_inverse(self, n: IntArray, level: IntArray) -> FloatArray:
@@ -233,11 +233,11 @@ class SelectionBudget:
         check_delta(self.delta)
 
     def share(self, n: int, level: int) -> Fraction:  # noqa: ARG002 (one event for all sample sizes and captimes)
-        """The share of delta of one lower bound."""
+        """Return the share of delta of one lower bound."""
         return Fraction(1, 2 * self.n_configs)
 
     def share_upper(self) -> Fraction:
-        """The share of delta of the upper bound of the best configuration."""
+        """Return the share of delta of the upper bound of the best configuration."""
         return Fraction(1, 2)
 
     def log_inverse(self, n: IntArray, level: IntArray) -> FloatArray:  # noqa: ARG002 (as above)

@@ -192,7 +192,7 @@ class _Lap:
 
 
 def _adapted(shown: int, walked: int, most: int) -> int:
-    """How many to show next time: twice as many if all were needed, half if most were not."""
+    """Return how many to show next time: twice as many if all were needed, half if most were not."""
     if walked >= shown:
         return min(2 * shown, most)
     return max(1, shown // 2) if 4 * walked < shown else min(shown, most)

@@ -285,5 +285,5 @@ class Evidence:
         return low, high
 
     def under_way(self) -> Sequence[RunRequest]:
-        """The attempts under way, oldest first."""
+        """Return the attempts under way, oldest first."""
         return tuple(self._flying.values())

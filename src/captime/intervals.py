@@ -65,7 +65,7 @@ class Intervals(Ends):
         *,
         since: IntArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """The ends after each of several rounds, shape (A, K). Nothing is kept yet: see `keep`.
+        """Return the ends after each of several rounds, shape (A, K). Nothing is kept yet: see `keep`.
 
         Args:
             n: Prefix lengths, shape (K,) in lockstep, (A, K) if configurations differ.
@@ -101,14 +101,14 @@ class Intervals(Ends):
             self.crossed[config[wrong]] = True
 
     def gap(self, config: int, candidates: IntArray) -> float:
-        """How far the best of the other candidates may be above `config`: the epsilon that can be certified."""
+        """Return how far the best of the other candidates may be above `config`: the epsilon that can be certified."""
         others = candidates[candidates != config]
         if len(others) == 0:
             return 0.0
         return max(0.0, float(self.upper.take(others).max()) - float(self.lower[config]))
 
     def certificate(self, config: int, epsilon: float) -> Certificate:
-        """The statement about `config`, with its own interval."""
+        """Return the statement about `config`, with its own interval."""
         return Certificate(
             config=config,
             epsilon=min(1.0, epsilon),

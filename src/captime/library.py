@@ -414,5 +414,5 @@ def _time(value: float | str | None) -> float | str | None:
 
 
 def _escaped(path: str) -> str:
-    """A file name as a pattern that matches just itself."""
+    """Return a file name as a pattern that matches just itself."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)

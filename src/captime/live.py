@@ -164,7 +164,7 @@ def _laps(
 
 
 def tell_all(procedure: Procedure, evidence: Evidence, outcomes: Sequence[RunOutcome], seen: Seen) -> IntArray:
-    """What became known, to the books and to the procedure; return those whose runs are no longer wanted."""
+    """Tell the books and the procedure what became known; return those whose runs are no longer wanted."""
     changed = set(evidence.add(outcomes).tolist())
     changed |= {request.config for request, seconds in seen if evidence.seen(request, seconds)}
     procedure.tell(evidence.tally, np.array(sorted(changed), dtype=np.int64))

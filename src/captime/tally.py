@@ -51,7 +51,7 @@ class Tally:
 
 
 def blank_tally(n_configs: int, samples: Samples) -> Tally:
-    """The tally before the first run."""
+    """Return the tally before the first run."""
 
     def zeros() -> IntArray:
         return np.zeros(n_configs, dtype=np.int64)
@@ -101,7 +101,7 @@ class Outlook(Protocol):
         ...
 
     def within_budget(self, used: IntArray) -> bool:
-        """Whether all rounds begin before the CPU budget is spent, if row k takes part in `used[k]` of them."""
+        """Return whether all rounds begin before the CPU budget is spent, if row k takes part in `used[k]` of them."""
         ...
 
 
@@ -124,7 +124,7 @@ class Standing:
 
 
 def standing(tally: Tally, config: IntArray) -> Standing:
-    """What the tally says now about configurations that stand at the same position."""
+    """Return what the tally says now about configurations that stand at the same position."""
     return Standing(
         config,
         tally.level.take(config),

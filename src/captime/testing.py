@@ -177,7 +177,7 @@ class _Bench:
         self.replay = Replay(table, stream, self.procedure.plan, utility, pays=self.procedure.pays)
 
     def state(self) -> tuple[object, ...]:
-        """What one may rely on."""
+        """Return what one may rely on."""
         each = self.procedure
         return each.certificate(), each.candidates.tolist(), each.rounds, each.finished()
 

@@ -69,7 +69,7 @@ class Trace:
     happened: list[Incidents] = field(default_factory=list)
 
     def decisions(self) -> Decisions:
-        """All decisions, as columns."""
+        """Return all decisions, as columns."""
         if not self.blocks:
             none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
             return Decisions(none, nothing, none, none, nothing, none)
@@ -81,7 +81,7 @@ class Trace:
         )
 
     def incidents(self) -> list[Incident]:
-        """All incidents: by round, raised captimes before eliminations, then by configuration."""
+        """Return all incidents: by round, raised captimes before eliminations, then by configuration."""
         if not self.happened:
             return []
         columns = {

@@ -185,7 +185,7 @@ class AbortRules:
                 assert_never(outcome.status)
 
     def _hopeless(self) -> bool:
-        """Whether enough has failed: runs of every configuration in a list; of a space, most that were tried."""
+        """Return whether enough has failed: runs of every configuration in a list; of a space, most that were tried."""
         failed, runs = len(self._failed), sum(self._failed.values())
         others = len(self._cut - self._failed.keys())
         if not self._drawn:
@@ -220,7 +220,7 @@ class AbortRules:
 
 
 def _final_output(outcome: RunOutcome) -> str:
-    """What the program said last, if anything."""
+    """Return what the program said last, if anything."""
     measured = outcome.measured
     said = b"" if measured is None else (measured.stderr_tail or measured.stdout_tail)
     text = said.decode("utf-8", "replace").strip()

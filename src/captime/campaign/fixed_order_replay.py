@@ -19,12 +19,12 @@ Key = tuple[int, int, float]
 
 
 def key_of(request: RunRequest) -> Key:
-    """Which run it is, whatever the attempt."""
+    """Return which run it is, whatever the attempt."""
     return (request.config, request.instance, request.captime)
 
 
 def counts_for_good(outcome: RunOutcome) -> bool:
-    """Whether it says all that there is to say; a run that was lost or stopped early does not."""
+    """Return whether it says all that there is to say; a run that was lost or stopped early does not."""
     match outcome.status:
         case Status.COMPLETED | Status.FAILED | Status.ABANDONED:
             return True

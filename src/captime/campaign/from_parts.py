@@ -13,7 +13,7 @@ from captime.scenario.parts import Parts
 
 
 def question_of(parts: Parts) -> Question:
-    """What is asked."""
+    """Return what is asked."""
     problem = parts.problem
     return Question(
         program=parts.program,
@@ -38,7 +38,7 @@ def question_of(parts: Parts) -> Question:
 
 
 def run_settings_of(parts: Parts) -> RunSettings:
-    """How it is carried out."""
+    """Return how it is carried out."""
     stop = parts.stop
     rules = StopRules(
         cpu=np.inf if stop.cpu is None else stop.cpu,
@@ -57,7 +57,7 @@ def run_settings_of(parts: Parts) -> RunSettings:
 
 
 def with_jobs(manner: RunSettings, jobs: int | None, *, oversubscribe: bool) -> RunSettings:
-    """The same with another number of jobs, as long as they do not disturb each other."""
+    """Return the same with another number of jobs, as long as they do not disturb each other."""
     if jobs is None:
         return manner
     cores = allowed_cores()

@@ -69,7 +69,7 @@ Change: TypeAlias = Goal | MoreInstances | AddedConfigurations
 
 
 def goal_of(procedure: str, options: Mapping[str, object], epsilon: float) -> Goal:
-    """The goals that a procedure has with these options."""
+    """Return the goals that a procedure has with these options."""
     if procedure not in GOAL_OPTIONS:
         return Goal(epsilon)
     usual = inspect.signature(PROCEDURES[procedure]).parameters
@@ -78,7 +78,7 @@ def goal_of(procedure: str, options: Mapping[str, object], epsilon: float) -> Go
 
 
 def goal_on_record(scenario: Mapping[str, object], notes: Iterable[Noted]) -> Goal:
-    """What a ledger says was asked for last."""
+    """Return what a ledger says was asked for last."""
     asked = [change for note in notes if isinstance(change := change_of(note), Goal)]
     if asked:
         return asked[-1]
@@ -88,7 +88,7 @@ def goal_on_record(scenario: Mapping[str, object], notes: Iterable[Noted]) -> Go
 
 
 def change_of(note: Noted) -> Change | None:
-    """What a note says has changed; None if it is about something else."""
+    """Return what a note says has changed; None if it is about something else."""
     facts: Mapping[str, Any] = note.facts
     match note.kind:
         case "goal":
@@ -136,7 +136,7 @@ def add_configurations(procedure: Procedure, joined: AddedConfigurations) -> int
 
 
 def reached(procedure: Procedure, goal: Goal) -> bool:
-    """Whether what is certified is good enough for a goal."""
+    """Return whether what is certified is good enough for a goal."""
     if isinstance(procedure, HasTwoGoals) and goal.gamma is not None and goal.stop is not None:
         return procedure.reached(goal.epsilon, goal.gamma, goal.stop)
     return procedure.certificate().epsilon <= goal.epsilon
@@ -173,7 +173,7 @@ class GoalsInOrder(AroundProcedure):
 
 
 def _due(change: Change, content: str) -> bool:
-    """Whether a change is for a procedure that is content for this reason."""
+    """Return whether a change is for a procedure that is content for this reason."""
     match change:
         case Goal():
             return content == "epsilon"

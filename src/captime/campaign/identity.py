@@ -44,7 +44,7 @@ class Growth:
 
 
 def remembered(question: Question) -> dict[str, object]:
-    """What a new ledger is told about the question."""
+    """Return what a new ledger is told about the question."""
     listed = order_listed(question.stream, question.stream.describe().get("list"))
     beside: dict[str, object] = {} if listed is None else {_LISTED: listed}
     if question.procedure in _HAVE_DUELS:
@@ -86,7 +86,7 @@ def population_on_record(scenario: Mapping[str, object]) -> Population:
 
 
 def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
-    """The identity of a ledger, with what was added on the way; and its notes."""
+    """Return the identity of a ledger, with what was added on the way; and its notes."""
     with LedgerReader(path) as reader:
         before = as_recorded_now(reader.scenario)
         notes = reader.events()
@@ -211,13 +211,13 @@ def _without_favourites(identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def _can_teach(before: dict[str, Any], now: dict[str, Any], notes: list[Noted]) -> bool:
-    """Whether this ledger could be learnt from: same target, and not itself taught by another ledger."""
+    """Return whether this ledger could be learnt from: same target, and not itself taught by another ledger."""
     same = all(before.get(name) == now.get(name) for name in SAME_TARGET)
     return same and bool(now["space"].get("model")) and not has_learned(notes)
 
 
 def _asked(identity: dict[str, Any]) -> dict[str, Any]:
-    """The identity without the options that are goals."""
+    """Return the identity without the options that are goals."""
     goals = GOAL_OPTIONS.get(str(identity.get("procedure")), ())
     options = {name: value for name, value in identity.get("options", {}).items() if name not in goals}
     return {**identity, "options": options} if "options" in identity else identity

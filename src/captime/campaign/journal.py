@@ -167,6 +167,6 @@ class OrdersJournal:
 
 
 def sample_at(stream: InstanceStream, position: int) -> SampleRow:
-    """What a position of the stream stands for, as the ledger remembers it."""
+    """Return what a position of the stream stands for, as the ledger remembers it."""
     element = stream.at(position)
     return SampleRow(position, element.instance.name, element.instance.digest, element.seed)

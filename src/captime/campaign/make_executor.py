@@ -107,7 +107,7 @@ def _check(parts: Parts) -> None:
 
 
 def _first_reference(ledger: Path) -> float | None:
-    """What the reference took on the first machine that ever took part; None if there was none."""
+    """Return what the reference took on the first machine that ever took part; None if there was none."""
     if not ledger.exists():
         return None
     with LedgerReader(ledger) as reader:

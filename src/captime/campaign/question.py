@@ -107,7 +107,7 @@ class Question:
         return Names(self.configs)
 
     def with_goal(self, epsilon: float | None, gamma: float | None = None) -> "Question":
-        """The same question, asked more or less precisely.
+        """Return the same question, asked more or less precisely.
 
         Args:
             epsilon: Within this of the best; None for what was said before.
@@ -132,13 +132,13 @@ class Question:
         return goal_of(self.procedure, self.options, self.epsilon)
 
     def begun_towards(self, goal: Goal) -> "Question":
-        """The same question with the goal that a campaign was begun with."""
+        """Return the same question with the goal that a campaign was begun with."""
         names = GOAL_OPTIONS.get(self.procedure, ())
         begun = {name: getattr(goal, name) for name in names}
         return replace(self, epsilon=goal.epsilon, options={**self.options, **begun})
 
     def problem(self, length: int | None = None) -> Problem:
-        """The question as procedures see it: indices and wishes.
+        """Return the question as procedures see it: indices and options.
 
         Args:
             length: Of the stream, if it was shorter when the campaign began.

@@ -90,7 +90,7 @@ class RecordedRuns:
         self._objections.recall(heard)
 
     def cut_off(self, *, repeatable: bool) -> list[RunOutcome]:
-        """What is to be said of runs that were under way at the end: they are lost, through our own fault.
+        """Return what is to be said of runs that were under way at the end: they are lost, through our own fault.
 
         Args:
             repeatable: Whether they may be tried again.

@@ -88,7 +88,7 @@ class RunSettings:
     patience: float = PATIENCE
 
     def taking_over(self) -> "RunSettings":
-        """The same, on a ledger that another machine has not closed."""
+        """Return the same, on a ledger that another machine has not closed."""
         return replace(self, take_over=True)
 
 
@@ -327,7 +327,7 @@ class _Campaign:
         )
 
     def _changed(self, procedure: Procedure, apply: Callable[[Change], None]) -> Procedure:
-        """The procedure, with everything as it is asked for now."""
+        """Return the procedure, with everything as it is asked for now."""
         changes = new_changes(self._question, self._ledger, self._memory, self._growth, self._fresh)
         if self._manner.order == "fixed":
             return GoalsInOrder(procedure, [*self._memory.changes, *changes], apply)
@@ -392,7 +392,7 @@ class _Campaign:
 
 
 def mean_scores(tally: Tally) -> FloatArray:
-    """What each configuration seems to be worth; not a number without runs.
+    """Return what each configuration seems to be worth; not a number without runs.
 
     A little that is open, as runs that were cancelled at the end are, is left out: half a point for each of them would
     hide that every answer of a short campaign is worth 1. Where much is open, the middle of what is possible is taken.

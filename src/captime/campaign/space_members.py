@@ -124,7 +124,7 @@ class GrowingProcedure(AroundProcedure):
         set_goal(self._procedure, Goal(epsilon, gamma, stop))
 
     def reached(self, epsilon: float, gamma: float, stop: str) -> bool:
-        """Whether it would be content with these."""
+        """Return whether it would be content with these."""
         return reached(self._procedure, Goal(epsilon, gamma, stop))
 
     def more_instances(self, length: int) -> None:

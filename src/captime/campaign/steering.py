@@ -86,7 +86,7 @@ def make(procedure: Procedure, change: Change) -> int:
 
 
 def first_goal(question: Question, ledger: Ledger) -> Goal:
-    """What the campaign was begun with."""
+    """Return what the campaign was begun with."""
     epsilon = float(str(ledger.scenario.get("goal", question.epsilon)))
     options = ledger.scenario.get("options")
     return goal_of(question.procedure, options if isinstance(options, dict) else question.options, epsilon)

@@ -165,7 +165,7 @@ def _course(path: Path, question: Question) -> EarlierCampaign:
 
 
 def first_attempts(columns: Mapping[str, NDArray[Any]], configs: Container[int]) -> IntArray:
-    """Which rows teach: of several attempts at a run the first that says something.
+    """Return which rows teach: of several attempts at a run the first that says something.
 
     Not the newest: whether a run was tried again tells about what came later.
 
@@ -194,7 +194,7 @@ def _check_target(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 
 
 def _fitting(configs: Iterable[ConfigRow], space: Space) -> Iterable[tuple[int, Settings]]:
-    """Those configurations that are configurations of this space."""
+    """Yield those configurations that are configurations of this space."""
     for row in configs:
         settings: Any = row.settings.get("settings")
         if "command" in row.settings or not isinstance(settings, dict):
@@ -242,7 +242,7 @@ class PositionMap:
         self._by_name[short(name)] = (max(position, before), unknown or not digest)
 
     def of(self, sample: SampleRow) -> int:
-        """The last position that could be the same as this one; -1 if none could, a huge number if unknown."""
+        """Return the last position that could be the same as this one; -1 if none could, a huge number if unknown."""
         return max(self._by_instance(sample), self._by_seed(sample))
 
     def _by_seed(self, sample: SampleRow) -> int:
@@ -266,7 +266,7 @@ class PositionMap:
 
 
 def short(name: str) -> str:
-    """A name without folders and ending.
+    """Return a name without folders and ending.
 
     >>> short("instances/easy/17.cnf.gz")
     '17'
@@ -278,12 +278,12 @@ def short(name: str) -> str:
 
 
 def has_learned(notes: Iterable[Noted]) -> bool:
-    """Whether the model of a campaign has learnt from an earlier one."""
+    """Return whether the model of a campaign has learnt from an earlier one."""
     return any(note.kind == NOTE for note in notes)
 
 
 def learned_words(notes: Iterable[Noted]) -> str:
-    """What the certificate has to say about earlier campaigns; empty if nothing was learnt from any."""
+    """Return what the certificate has to say about earlier campaigns; empty if nothing was learnt from any."""
     facts = {str(note.facts["campaign"]): note.facts for note in notes if note.kind == NOTE}
     if not facts:
         return ""

@@ -114,7 +114,7 @@ class UntilDecided(AroundProcedure):
         return np.ones(self._n_configs, dtype=np.bool_)
 
     def ask(self, slots: int) -> Targets:
-        """What the procedure wants, or the next positions of every command."""
+        """Return what the procedure wants, or the next positions of every command."""
         if not self._content:
             wanted = self._procedure.ask(slots)
             if wanted.first is not None:

@@ -82,7 +82,7 @@ class AccessRules:
         return f"{self.cookie_name}={self.session}; HttpOnly; SameSite=Strict; Path=/{secure}"
 
     def refusal(self, method: str, path: bytes, headers: Headers) -> int | None:
-        """The status with which a request is refused; None if it may be answered."""
+        """Return the status with which a request is refused; None if it may be answered."""
         if method not in METHODS:
             return 405
         if not self._host_is_ours(headers) or not self._same_site(headers):

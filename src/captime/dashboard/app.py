@@ -35,7 +35,7 @@ _NARROWEST, _WIDEST, _USUAL = 280, 1200, 720
 
 
 def assets() -> dict[bytes, tuple[bytes, str]]:
-    """Every file that is served, by path: read once from the package, never looked up by what a request says."""
+    """Return every file that is served, by path: read once from the package, never looked up by what a request says."""
     found = {}
     for path, (name, kind) in _ASSETS.items():
         text = files("captime.dashboard").joinpath("assets", name).read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ class Live:
         self._made: dict[int, tuple[int, bytes]] = {}
 
     async def state(self, width: int, seen: int) -> bytes:
-        """The state for a page of that width; next to nothing if it has been seen."""
+        """Return the state for a page of that width; next to nothing if it has been seen."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._state, width, seen)
 
     def _state(self, width: int, seen: int) -> bytes:
@@ -109,7 +109,7 @@ class Live:
         return self._with_live(made)
 
     def _with_live(self, made: bytes) -> bytes:
-        """What changes all the time is put in front of what was made before: large objects are written once."""
+        """Put what changes all the time in front of what was made before: large objects are written once."""
         return b'{"live": ' + self._live + b", " + made[1:]
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ def _written(state: dict[str, object]) -> bytes:
 
 
 def make_app(live: Live, rules: AccessRules) -> Guard:
-    """The application."""
+    """Return the application."""
     served = assets()
 
     def page(content: bytes, kind: str) -> Callable[[Request], Response]:
@@ -145,6 +145,6 @@ def make_app(live: Live, rules: AccessRules) -> Guard:
 
 
 def _number(request: Request, name: str) -> int | None:
-    """A small number from the query, 0 if it is not there, None if it is something else."""
+    """Return a small number from the query, 0 if it is not there, None if it is something else."""
     text = request.query_params.get(name, "0")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None

@@ -134,7 +134,7 @@ def too_large(head: bytes) -> HTTPStatus | None:
 
 
 def unwanted(head: bytes) -> HTTPStatus | None:
-    """Whether a whole head announces a body, or does not say one host."""
+    """Return whether a whole head announces a body, or does not say one host."""
     names = [line.partition(b":") for line in head.split(b"\r\n")[1:] if line]
     fields = [(name.strip().lower(), value.strip()) for name, _, value in names]
     if any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in fields):

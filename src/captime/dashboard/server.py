@@ -78,7 +78,7 @@ def listening(address: Address) -> socket.socket:
 
 
 def rules_for(address: Address, port: int) -> AccessRules:
-    """The rules of a dashboard that listens there."""
+    """Return the rules of a dashboard that listens there."""
     own = f"[{address.host}]" if ":" in address.host else address.host
     names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", *(() if address.loopback else (own,))))
     return AccessRules(port, ROUTES, PUBLIC, tuple(names), secure=address.certificate is not None)

@@ -14,7 +14,7 @@ _TILES = 256
 
 
 def live_part(window: LedgerFollower) -> dict[str, object]:
-    """The state in one word, the slots in a sentence, and each slot as the page shows it."""
+    """Return the state in one word, the slots in a sentence, and each slot as the page shows it."""
     flying = {(each.config, each.instance, each.attempt): (each, at_ns) for each, at_ns in window.in_flight}
     if window.seats:
         words = slot_names(window.seats)

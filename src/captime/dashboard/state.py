@@ -143,7 +143,7 @@ def _outcome(window: LedgerFollower, names: list[str], outcome: RunOutcome) -> d
 
 
 def _warnings(window: LedgerFollower, story: Story) -> list[str]:
-    """What speaks against the question, what was noted as a warning, and flags of the newest runs."""
+    """Return what speaks against the question, what was noted as a warning, and flags of the newest runs."""
     serious = [note for note in window.notes if note.kind in {"warning", "conflict", "unfit", "waits"}]
     found = [visible(window.missing)] if window.missing else []
     found += [visible(f"{note.kind}: {note_words([], note.kind, note.facts)}") for note in serious]

@@ -134,7 +134,7 @@ class DaskClient:
         return self._heard.fileno()
 
     def news(self) -> list[News]:
-        """What was heard since the last time, in order."""
+        """Return what was heard since the last time, in order."""
         with suppress(BlockingIOError):
             while self._heard.recv(4096):
                 pass

@@ -95,7 +95,7 @@ def _never() -> bool:
 
 @contextmanager
 def client_of(wishes: ClusterSettings, interrupted: Callable[[], bool] = _never) -> Iterator[ReachedCluster]:
-    """A client, connected; closed in the end, with the cluster if it was started here.
+    """Yield a client, connected; closed in the end, with the cluster if it was started here.
 
     Args:
         wishes: Which cluster.
@@ -133,7 +133,7 @@ def _close(cluster: Any) -> None:
 
 
 def _connected(wishes: ClusterSettings, interrupted: Callable[[], bool]) -> Any:
-    """A client of a cluster that is there; None if it was interrupted while it waited for one."""
+    """Return a client of a cluster that is there; None if it was interrupted while it waited for one."""
     place = wishes.address or f"the scheduler of {wishes.scheduler_file}"
     found: list[Any] = []
     given_up = threading.Event()
@@ -234,7 +234,7 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
 
 
 def _arguments(words: object) -> list[str]:
-    """The worker's command line, with times in the way that Dask reads them."""
+    """Return the worker's command line, with times in the way that Dask reads them."""
     place = "executor.options.worker_extra_args"
     if not isinstance(words, Sequence) or isinstance(words, str):
         raise ScenarioError(f'{place} is {words!r}; expected a list of words, such as ["--lifetime", "3h50m"]')
@@ -252,7 +252,7 @@ def _arguments(words: object) -> list[str]:
 
 
 def _time(text: str, place: str) -> str:
-    """A time as Dask reads it, in seconds."""
+    """Return a time as Dask reads it, in seconds."""
     clock = _CLOCK.fullmatch(text.strip())
     try:
         if clock is not None:
@@ -270,7 +270,7 @@ def _time(text: str, place: str) -> str:
 
 
 def _queue(wishes: ClusterSettings) -> Any:
-    """The maker of clusters of this kind, if jobs can be submitted here."""
+    """Return the maker of clusters of this kind, if jobs can be submitted here."""
     name = str(wishes.cluster)
     try:
         found = getattr(importlib.import_module("dask_jobqueue"), _QUEUES[name])

@@ -64,7 +64,7 @@ class LaunchReady:
     elsewhere: dict[str, str]
 
     def reworded(self, report: Report) -> Report:
-        """The report with the names that the coordinator knows."""
+        """Return the report with the names that the coordinator knows."""
         problem, changed = report.problem, report.changed_file
         for path, here in self.elsewhere.items():
             problem = problem.replace(here, path)
@@ -99,7 +99,7 @@ class FileStore:
         _remove_left_behind(self._prefix)
 
     def made_ready(self, launch: Launch, files: Sequence[Named], instance: str | None) -> LaunchReady | FilesMissing:
-        """The launch as it can be done here, or what stands in the way.
+        """Return the launch as it can be done here, or what stands in the way.
 
         Args:
             launch: As the coordinator would do it.
@@ -161,7 +161,7 @@ class FileStore:
 
 
 def _looked_at(path: str, digest: str) -> tuple[Fingerprint | None, str]:
-    """The file's fingerprint here; or nothing, and what is wrong with it."""
+    """Return the file's fingerprint here; or nothing, and what is wrong with it."""
     try:
         # Before and after, so that what is watched from now on is what was read.
         before, found, after = fingerprint_of(path, digest), digest_of_file(Path(path)), fingerprint_of(path, digest)
@@ -173,7 +173,7 @@ def _looked_at(path: str, digest: str) -> tuple[Fingerprint | None, str]:
 
 
 def _reworded(launch: Launch, elsewhere: dict[str, str]) -> Launch:
-    """The same launch with other paths."""
+    """Return the same launch with other paths."""
     for path, here in elsewhere.items():
         pattern = re.compile(re.escape(path) + _GOES_ON)
 

@@ -37,7 +37,7 @@ class Queue(Protocol):
         ...
 
     def words(self) -> str:
-        """What the queue says of the jobs, for people."""
+        """Return what the queue says of the jobs, for people."""
         ...
 
     def news(self) -> list[dict[str, object]]:

@@ -126,7 +126,7 @@ class Jobs:
         self._under_way.append(self._on_loop(self._keep()))
 
     def words(self) -> str:
-        """What is known of the jobs, for people."""
+        """Return what is known of the jobs, for people."""
         jobs = list(self._jobs.values())
         waiting = [str(job) for job in jobs if job.joined is None or job.left is not None]
         more = [f"and {len(waiting) - _JOBS_NAMED} more"] if len(waiting) > _JOBS_NAMED else []
@@ -291,7 +291,7 @@ class Jobs:
             job.state, job.reason = listed.get(job.id, ["", ""])
 
     async def _explained(self, job: _Job) -> str:
-        """What is known of a job that has ended, in words."""
+        """Return what is known of a job that has ended, in words."""
         when = "before its worker joined" if job.joined is None else "after its worker had joined"
         told = await self._slurm("scontrol", "-o", "show", "job", job.id)
         if told is None:
@@ -305,7 +305,7 @@ class Jobs:
         )
 
     async def _slurm(self, *command: str) -> str | None:
-        """What a command of Slurm says; None if it does not know, or if this is another queue."""
+        """Return what a command of Slurm says; None if it does not know, or if this is another queue."""
         if self._kind != "slurm" or shutil.which(command[0]) is None:
             return None
         try:
@@ -322,13 +322,13 @@ class Jobs:
 
 
 def in_a_line(text: str) -> str:
-    """A message in one line of printable characters, and not too long."""
+    """Return a message in one line of printable characters, and not too long."""
     line = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in " ".join(text.split()))
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
 
 
 def _end_of_file(path: str) -> str:
-    """The end of a job's output, if it can be read here; what Dask tells of its normal doings is left out."""
+    """Return the end of a job's output, if it can be read here; what Dask tells of its normal doings is left out."""
     try:
         file = Path(path)
         if not path or not S_ISREG(file.stat().st_mode):

@@ -63,7 +63,7 @@ class HostSpeeds:
         return off if abs(off) > self._terms.tolerance else None
 
     def factor(self, host: str) -> float:
-        """How many seconds of this machine make one that counts."""
+        """Return how many seconds of this machine make one that counts."""
         if self._terms.rule != "normalised" or self._terms.reference is None:
             return 1.0
         return self.seconds[host] / self._terms.reference

@@ -88,7 +88,7 @@ class Station:
             self._free.put(slot)
 
     def facts(self) -> dict[str, Any]:
-        """What the coordinator has to know."""
+        """Return what the coordinator has to know."""
         overhead = self._place.overhead
         return {
             "station": self.name,
@@ -257,7 +257,7 @@ def run_lease(order: dict[str, Any]) -> Answer:
 
 
 def measure_again(session: str) -> float | None:
-    """The reference once more; None if the station is gone."""
+    """Return the reference once more; None if the station is gone."""
     station = _STATIONS.get(session)
     return None if station is None else station.reference()
 

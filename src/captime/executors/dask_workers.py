@@ -154,7 +154,7 @@ class WorkerPool:
         self._link.call((OPEN, address), address, station.open_station, self._session, *self._opening_with, key=key)
 
     def key_for(self, what: str) -> str:
-        """A name for a call that no other has."""
+        """Return a name for a call that no other has."""
         self._calls += 1
         return f"captime-{self._session[:12]}-{what}-{self._calls}"
 

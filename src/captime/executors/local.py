@@ -108,7 +108,7 @@ class LocalExecutor:
         return time.monotonic() - self._begun
 
     def pids(self) -> list[int]:
-        """The process numbers of the slot supervisors."""
+        """Return the process numbers of the slot supervisors."""
         return [handle.pid for handle in self._handles]
 
     def show_on(self, board: Board) -> None:

@@ -177,7 +177,7 @@ class LocalSlots:
         )
 
     def _make_group(self) -> str:
-        """A control group for all slots; why not, if there can be none."""
+        """Return a control group for all slots; why not, if there can be none."""
         own = own_group()
         if own is None:
             return "there is no control group hierarchy of version 2"

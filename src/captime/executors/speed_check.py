@@ -20,7 +20,7 @@ _WORK = "n = 1\nfor _ in range(400_000): n = (n * 1103515245 + 12345) % 21474836
 
 
 def reference_launch(tag: str, number: int = 0) -> Launch:
-    """The piece of work, to be run by a slot.
+    """Return the piece of work, to be run by a slot.
 
     Args:
         tag: Of the campaign.
@@ -44,7 +44,7 @@ class SpeedChecks:
         self._drifted: set[int] = set()
 
     def is_due(self, slot: int, now: float) -> bool:
-        """Whether it is time; if so, the next time is a while later."""
+        """Return whether it is time; if so, the next time is a while later."""
         if now < self._due[slot]:
             return False
         self._due[slot] = now + REMEASURE_SECONDS
@@ -64,5 +64,5 @@ class SpeedChecks:
         (self._drifted.add if abs(least / first - 1.0) > _TOLERANCE else self._drifted.discard)(slot)
 
     def has_drifted(self, slot: int) -> bool:
-        """Whether a slot was faster or slower than at first, by more than a tenth, when it was last measured."""
+        """Return whether a slot was faster or slower than at first, by more than a tenth, when it was last measured."""
         return slot in self._drifted

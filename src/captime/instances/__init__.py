@@ -26,7 +26,7 @@ INSTANCES: dict[str, ModuleType] = {
 
 
 def family(name: str) -> ModuleType:
-    """The module of that family.
+    """Return the module of that family.
 
     Raises:
         ScenarioError: there is no such family.
@@ -37,7 +37,7 @@ def family(name: str) -> ModuleType:
 
 
 def generate(name: str, seed: int, **options: Option) -> str:
-    """The text of one instance file; the same name, seed and options give the same bytes."""
+    """Return the text of one instance file; the same name, seed and options give the same bytes."""
     text: str = family(name).generate(seed, **options)
     return text
 

@@ -13,7 +13,7 @@ Bid = tuple[float, list[int]]
 
 
 def neighbours(rng: random.Random, goods: int) -> list[list[int]]:
-    """A map: plots on a grid, next to each other up, down, left and right, some also across a corner."""
+    """Return a map: plots on a grid, next to each other up, down, left and right, some also across a corner."""
     side = max(1, round(goods**0.5))
     touching: list[set[int]] = [set() for _ in range(goods)]
     for good in range(goods):
@@ -58,7 +58,7 @@ def draw(seed: int, size: tuple[int, int], bids: float) -> tuple[int, list[Bid],
 
 
 def _region(rng: random.Random, touching: list[list[int]], private: list[float], start: int) -> list[int]:
-    """A connected region that grows from `start` as long as chance wants, towards plots the bidder likes."""
+    """Return a connected region that grows from `start` as long as chance wants, towards plots the bidder likes."""
     region = {start}
     while rng.random() < 0.85:
         around = sorted({other for good in region for other in touching[good]} - region)

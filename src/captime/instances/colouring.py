@@ -12,7 +12,7 @@ COLOURS = 3
 
 
 def draw(seed: int, size: tuple[int, int], density: float) -> tuple[list[int], list[tuple[int, int]]]:
-    """A colour (0 to 2) for each node, and edges between nodes of different colours, the smaller node first.
+    """Return a colour (0 to 2) for each node, and edges between nodes of different colours, the smaller node first.
 
     Plain lists, because `dataclasses` would double the start-up time.
     """
@@ -33,7 +33,7 @@ def draw(seed: int, size: tuple[int, int], density: float) -> tuple[list[int], l
 
 
 def generate(seed: int, *, size: tuple[int, int] = (80, 200), density: float = 2.3) -> str:
-    """A satisfiable formula: can the nodes of a random graph be coloured with three colours?
+    """Return a satisfiable formula: can the nodes of a random graph be coloured with three colours?
 
     Hardness: grows with the number of nodes, and is largest at about 2.3 edges a node. At the defaults
     a modern solver takes 1 to 20 ms; 400 nodes take tenths of a second, and far fewer if preprocessing is left out.
@@ -57,7 +57,7 @@ def generate(seed: int, *, size: tuple[int, int] = (80, 200), density: float = 2
 
 
 def _has(node: int, colour: int) -> int:
-    """The variable that says so."""
+    """Return the variable that says so."""
     return COLOURS * node + colour + 1
 
 

@@ -45,7 +45,7 @@ def parities(rng: random.Random, variables: int) -> Clauses:
 
 
 def parity(variables: list[int], *, odd: bool) -> Clauses:
-    """The clauses that say: an odd (or even) number of these variables is true.
+    """Return the clauses that say: an odd (or even) number of these variables is true.
 
     >>> parity([1, 2], odd=True)
     [[1, 2], [-1, -2]]

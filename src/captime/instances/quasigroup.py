@@ -12,7 +12,7 @@ Square = list[list[int]]
 
 
 def draw(seed: int, size: tuple[int, int], holes: float) -> tuple[Square, set[tuple[int, int]]]:
-    """A Latin square, and which of its cells are erased."""
+    """Return a Latin square, and which of its cells are erased."""
     rng = random.Random(f"quasigroup {seed}")  # noqa: S311 (an instance, not a secret)
     order = rng.randint(*size)
     square = shuffled(rng, order)
@@ -46,7 +46,7 @@ def shuffled(rng: random.Random, order: int) -> Square:
 
 
 def generate(seed: int, *, size: tuple[int, int] = (18, 30), holes: float = 0.42) -> str:
-    """A satisfiable formula: can the erased cells of a Latin square be filled in?
+    """Return a satisfiable formula: can the erased cells of a Latin square be filled in?
 
     Hardness: heavy-tailed, and largest at about 42 % holes. At the defaults minisat takes 2 ms to a second; order 35
     takes seconds, order 40 takes minutes on unlucky seeds.
@@ -73,7 +73,7 @@ def generate(seed: int, *, size: tuple[int, int] = (18, 30), holes: float = 0.42
 
 
 def numbering(square: Square, erased: set[tuple[int, int]]) -> dict[tuple[int, int, int], int]:
-    """A variable for every (row, column, symbol) that the cells left standing do not rule out."""
+    """Return a variable for every (row, column, symbol) that the cells left standing do not rule out."""
     order = range(len(square))
     missing_in_row = [{square[row][column] for column in order if (row, column) in erased} for row in order]
     missing_in_column = [{square[row][column] for row in order if (row, column) in erased} for column in order]

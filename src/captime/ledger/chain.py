@@ -26,7 +26,7 @@ _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circu
 
 
 def row_hash(before: bytes, table: Table, sequence: int, values: Sequence[Value]) -> bytes:
-    """The hash of a row that follows the hash `before`."""
+    """Return the hash of a row that follows the hash `before`."""
     told: list[object] = [table.name, sequence, *values]
     for place in table.blobs:
         content = values[place]
@@ -50,7 +50,7 @@ class Chain:
         self.head = head
 
     def link(self, table: Table, values: Iterable[Value]) -> tuple[Value, ...]:
-        """The next row, complete with its number and its hash; the chain ends there now.
+        """Return the next row, complete with its number and its hash; the chain ends there now.
 
         Args:
             table: As it is in the file (see `Table.at`).
@@ -62,7 +62,7 @@ class Chain:
         return (self.sequence, *content, self.head)
 
     def follows(self, table: Table, row: Row) -> bool:
-        """Whether this is the next row, unchanged; if so, the chain ends there now.
+        """Return whether this is the next row, unchanged; if so, the chain ends there now.
 
         Args:
             table: As it is in the file (see `Table.at`).

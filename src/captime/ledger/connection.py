@@ -30,7 +30,7 @@ _LOG_KEPT_BYTES = 16 << 20
 def writer(
     path: Path, *, network: bool = False, patience: float = BUSY_SECONDS, new: bool = False
 ) -> sqlite3.Connection:
-    """The one connection that writes.
+    """Return the one connection that writes.
 
     Args:
         path: The file.
@@ -63,7 +63,7 @@ def _set_journal(connection: sqlite3.Connection, path: Path, wanted: str) -> Non
 
 
 def reader(path: Path, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection that can do no harm. It neither blocks the writer nor is blocked by it."""
+    """Return a connection that can do no harm. It neither blocks the writer nor is blocked by it."""
     check_is_ledger_file(path)
     with errors_translated(path, "opening it"):
         try:
@@ -120,7 +120,7 @@ def _looks(path: Path) -> list[tuple[int, int]]:
 
 
 def _connected_to_read(path: Path, mode: str, patience: float) -> sqlite3.Connection:
-    """A connection that has read something: only then does SQLite look at what lies beside the file."""
+    """Return a connection that has read something: only then does SQLite look at what lies beside the file."""
     connection = _connect(path, mode, patience)
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -141,7 +141,7 @@ def _put_back(path: Path, patience: float) -> None:
 
 
 def lenient_reader(path: Path) -> sqlite3.Connection:
-    """A connection that reads as much as it can of a damaged file."""
+    """Return a connection that reads as much as it can of a damaged file."""
     with errors_translated(path, "opening it"):
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
@@ -179,7 +179,7 @@ def _journal_path(path: Path) -> Path:
 
 
 def has_log(path: Path) -> bool:
-    """Whether there is more to the ledger than the file itself: rows to come into it, or pages to put back."""
+    """Return whether there is more to the ledger than the file itself: rows to come into it, or pages to put back."""
     for other in (log_path(path), _journal_path(path)):
         try:
             if other.stat().st_size > 0:
@@ -190,7 +190,7 @@ def has_log(path: Path) -> bool:
 
 
 def left_open(path: Path) -> bool:
-    """Whether the file itself says that it is in use: true from opening until it is closed in good order."""
+    """Return whether the file itself says that it is in use: true from opening until it is closed in good order."""
     with path.open("rb") as file:
         return file.read(20)[18:20] == b"\x02\x02"
 
@@ -209,7 +209,7 @@ def check_is_ledger_file(path: Path) -> None:
 
 
 def _sizes(path: Path) -> tuple[int, int]:
-    """How many bytes a file has, and how many it says it has."""
+    """Return how many bytes a file has, and how many it says it has."""
     with errors_translated(path, "looking at it"):
         if not path.is_file():
             raise ScenarioError(f"there is no ledger {path}; check the name")
@@ -226,7 +226,7 @@ def _sizes(path: Path) -> tuple[int, int]:
 
 
 def _header(path: Path) -> bytes:
-    """The first bytes of a file that is a ledger, or was one; any other is refused.
+    """Return the first bytes of a file that is a ledger, or was one; any other is refused.
 
     A damaged ledger and a file that never was one ask different things of people. What tells them apart are SQLite's
     first words, as far as the file goes; where they were overwritten, our own mark behind them or a log beside the

@@ -54,7 +54,7 @@ def make_ledger(path: Path, scenario: Mapping[str, object], configs: Sequence[Co
 
 @contextlib.contextmanager
 def new_file(path: Path, version: int | None = None) -> Iterator[sqlite3.Connection]:
-    """An empty ledger under a temporary name, inside a transaction; it gets its name when everything went well.
+    """Yield an empty ledger under a temporary name, inside a transaction; it gets its name when everything went well.
 
     Args:
         path: Its name.

@@ -29,7 +29,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def to_text(content: bytes) -> str:
-    """The text that `to_bytes` was given."""
+    """Return the text that `to_bytes` was given."""
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -66,7 +66,7 @@ def config_values(config: ConfigRow, call: int) -> Values:
 
 
 def config_of(row: Row) -> ConfigRow:
-    """A configuration from its columns."""
+    """Return a configuration from its columns."""
     return ConfigRow(row["config"], to_text(row["name"]), json.loads(row["settings"]), row["origin"])
 
 
@@ -82,7 +82,7 @@ def sample_values(sample: SampleRow, call: int) -> Values:
 
 
 def sample_of(row: Row) -> SampleRow:
-    """A stream position from its columns."""
+    """Return a stream position from its columns."""
     return SampleRow(row["position"], to_text(row["instance"]), row["digest"], row["seed"])
 
 
@@ -124,7 +124,7 @@ def _run_values(request: RunRequest) -> dict[str, Value]:
 
 
 def request_of(row: Row) -> RunRequest:
-    """A request from the columns of its intent."""
+    """Return a request from the columns of its intent."""
     captime = math.inf if row["captime"] is None else row["captime"]
     return RunRequest(row["config"], row["position"], captime, row["attempt"])
 
@@ -166,7 +166,7 @@ def _measured_values(measured: Measurement | None) -> dict[str, Value]:
 
 
 def outcome_of(row: Row, request: RunRequest) -> RunOutcome:
-    """An outcome from its columns, and the request it answers."""
+    """Return an outcome from its columns, and the request it answers."""
     verdict, detail = row["verdict"], row["detail"]
     return RunOutcome(
         request,
@@ -180,7 +180,7 @@ def outcome_of(row: Row, request: RunRequest) -> RunOutcome:
 
 
 def _measured_of(row: Row) -> Measurement:
-    """What was measured, as far as the file has columns for it; a field that came later has its default."""
+    """Return what was measured, as far as the file has columns for it; a field that came later has its default."""
     known = set(row.keys())
     here = {name: row[name] for name in _AS_THEY_ARE if name in known}
     return Measurement(**here, reported=row["reported"], host=to_text(row["host"]), flags=tuple(row["flags"].split()))
@@ -220,7 +220,7 @@ def _claim_of(said: dict[str, Any]) -> Certificate:
 
 
 def certified_of(row: Row) -> Certified:
-    """A certificate from its columns."""
+    """Return a certificate from its columns."""
     alike = ("config", "epsilon", "delta", "n_configs", "utility_low", "utility_high", "gamma", "challenger", "mode")
     shares = tuple((name, share) for name, share in json.loads(row["shares"]))
     held = Certificate(**{name: row[name] for name in alike}, shares=shares)
@@ -250,5 +250,5 @@ def note_values(kind: str, facts: str, at_ns: int) -> Values:
 
 
 def note_of(row: Row) -> Noted:
-    """A note from its columns."""
+    """Return a note from its columns."""
     return Noted(row["seq"], row["kind"], json.loads(row["facts"]), row["at_ns"])

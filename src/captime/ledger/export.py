@@ -53,7 +53,7 @@ _CAPTIME = COLUMNS.index("captime")
 
 
 def flat_rows(connection: sqlite3.Connection) -> Iterator[tuple[int | float | str | None, ...]]:
-    """Every outcome, orphans included, in the order in which they came; bytes as text, unknown ones escaped.
+    """Yield every outcome, orphans included, in the order in which they came; bytes as text, unknown ones escaped.
 
     What the file has no column for is None.
     """

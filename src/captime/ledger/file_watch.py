@@ -91,7 +91,7 @@ class FileWatch:
         return ""
 
     def _look_closer(self, chain: Chain, content: _Content | None) -> str:
-        """The file was written by another process: a tool that changed nothing of it, or a copy over it."""
+        """Look closer at a file that another process wrote: a tool that changed nothing of it, or a copy over it."""
         try:
             with closing(reader(self._path)) as connection:
                 connection.execute("BEGIN")

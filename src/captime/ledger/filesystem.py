@@ -38,7 +38,7 @@ _MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
 
 
 def file_system(directory: Path, mounts: str | None = None) -> str:
-    """What kind of file system a directory is on, such as `ext4` or `nfs4`; empty if the system does not tell.
+    """Return what kind of file system a directory is on, such as `ext4` or `nfs4`; empty if the system does not tell.
 
     Args:
         directory: An existing directory.
@@ -65,7 +65,7 @@ def file_system(directory: Path, mounts: str | None = None) -> str:
 
 
 def is_network(kind: str) -> bool:
-    """Whether SQLite's shared memory cannot be trusted on this kind of file system."""
+    """Return whether SQLite's shared memory cannot be trusted on this kind of file system."""
     return kind in _NETWORK or kind == "fuse" or kind.startswith("fuse.")
 
 
@@ -97,7 +97,7 @@ def check_writable(ledger: Path) -> None:
 
 
 def sqlite_note(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> str | None:
-    """What there is to say about this SQLite; None if nothing.
+    """Return what there is to say about this SQLite; None if nothing.
 
     Args:
         version: As `sqlite3.sqlite_version_info`.
@@ -113,5 +113,5 @@ def sqlite_note(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> str |
 
 
 def full_sync() -> bool:
-    """Whether this system needs to be told to empty the disk's own cache too."""
+    """Return whether this system needs to be told to empty the disk's own cache too."""
     return sys.platform == "darwin"

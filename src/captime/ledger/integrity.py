@@ -69,7 +69,7 @@ def tail(connection: sqlite3.Connection) -> tuple[int, bytes]:
 
 
 def hash_of(connection: sqlite3.Connection, sequence: int) -> bytes | None:
-    """The hash written beside a row, whatever table it is in; None if there is no such row."""
+    """Return the hash written beside a row, whatever table it is in; None if there is no such row."""
     for table in tables_at(version_of(connection)):
         row = connection.execute(f"SELECT hash FROM {table.name} WHERE seq = ?", (sequence,)).fetchone()  # noqa: S608 (names of ours)
         if row is not None:
@@ -126,7 +126,7 @@ def missing_rows(
 
 
 def is_log_missing(path: Path) -> bool:
-    """Whether the file says that it is in use, and there is no log beside it."""
+    """Return whether the file says that it is in use, and there is no log beside it."""
     return left_open(path) and not has_log(path)
 
 

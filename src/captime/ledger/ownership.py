@@ -53,7 +53,7 @@ class Owner:
         return cls(socket.gethostname(), boot_id(), os.getpid(), process_start(os.getpid()), time.time_ns())
 
     def alive(self) -> bool:
-        """Whether that very process still exists; asked on its own machine and boot."""
+        """Return whether that very process still exists; asked on its own machine and boot."""
         return process_start(self.pid) == self.process_start
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Mark:
 
 
 def boot_id() -> str:
-    """A name for this boot of this machine; empty if the system does not tell."""
+    """Return a name for this boot of this machine; empty if the system does not tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -94,7 +94,7 @@ def process_start(pid: int) -> str:
 
 
 def _asked(*command: str) -> str:
-    """What a small program of the system says; empty if it says nothing."""
+    """Return what a small program of the system says; empty if it says nothing."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=5).stdout.strip()  # noqa: S603 (fixed words)
     except (OSError, subprocess.TimeoutExpired):
@@ -197,7 +197,7 @@ def lock_path(ledger: Path) -> Path:
 
 
 def read_mark(ledger: Path) -> Mark | None:
-    """How far the ledger had come when it was last written, as its lock file tells; None if there is none."""
+    """Return how far the ledger had come when it was last written, as its lock file tells; None if there is none."""
     try:
         with open_limited(lock_path(ledger), _LARGEST) as file:
             words = file.read(_LINE).decode("ascii", "replace").split()

@@ -77,7 +77,7 @@ def known_columns(expression: str, version: int, tables: Mapping[str, Table]) ->
 
 
 def campaign_row(connection: sqlite3.Connection, path: Path) -> Row:
-    """The row that says what campaign a ledger is about."""
+    """Return the row that says what campaign a ledger is about."""
     found: Row | None = rows_of(connection, CAMPAIGN, "ORDER BY seq LIMIT 1").fetchone()
     if found is None:
         raise LedgerDamaged(f"{path} is empty: the row that says what campaign it is about is missing")

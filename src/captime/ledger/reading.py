@@ -81,7 +81,7 @@ _UnderWay: TypeAlias = dict[tuple[int, int], tuple[RunRequest, int]]
 
 
 def _with_started(under_way: _UnderWay, rows: list[Row]) -> _UnderWay:
-    """These attempts are under way too, instead of older ones of the same runs."""
+    """Return the attempts under way with these, which replace older ones of the same runs."""
     for row in rows:
         request = request_of(row)
         under_way.pop((request.config, request.instance), None)
@@ -199,7 +199,7 @@ class LedgerReader(Closing):
         return self._read(sample_of, SAMPLE, "WHERE seq > ? ORDER BY seq", since)
 
     def outcomes(self, since: int = 0, limit: int = -1) -> Columns:
-        """What came back after row `since`, orphans included (`orphan`), in the order in which it did.
+        """Return what came back after row `since`, orphans included (`orphan`), in the order in which it did.
 
         Not more than `limit` of it, if that is not negative.
 
@@ -226,7 +226,7 @@ class LedgerReader(Closing):
             }
 
     def orphans(self) -> tuple[int, float]:
-        """How many outcomes do not count, and the CPU seconds they cost."""
+        """Return how many outcomes do not count, and the CPU seconds they cost."""
         with self.snapshot():
             count, cost = self._connection.execute(
                 "SELECT count(*), total(cost) FROM outcome NOT INDEXED WHERE orphan = 1"
@@ -234,7 +234,7 @@ class LedgerReader(Closing):
         return count, cost
 
     def flags(self) -> dict[str, int]:
-        """How many outcomes that count carry each warning."""
+        """Return how many outcomes that count carry each warning."""
         question = "SELECT flags, count(*) FROM outcome WHERE orphan = 0 AND flags <> '' GROUP BY flags"
         with self.snapshot():
             found = self._connection.execute(question).fetchall()
@@ -255,11 +255,11 @@ class LedgerReader(Closing):
         return [outcome_of(row, request) for row, request in zip(rows, requests, strict=True)]
 
     def certificates(self, since: int = 0) -> list[Certified]:
-        """The certificates after row `since`, oldest first."""
+        """Return the certificates after row `since`, oldest first."""
         return self._read(certified_of, CERTIFICATE, "WHERE seq > ? ORDER BY seq", since)
 
     def last_certificate(self) -> Certified | None:
-        """The newest certificate; None before the first."""
+        """Return the newest certificate; None before the first."""
         newest = self._read(certified_of, CERTIFICATE, "ORDER BY seq DESC LIMIT 1")
         return newest[0] if newest else None
 
@@ -269,7 +269,7 @@ class LedgerReader(Closing):
             return int(self._connection.execute("SELECT ifnull(max(seq), 0) FROM certificate").fetchone()[0])
 
     def events(self, since: int = 0) -> list[Noted]:
-        """What was noted after row `since`, oldest first."""
+        """Return what was noted after row `since`, oldest first."""
         return self._read(note_of, NOTE, "WHERE seq > ? ORDER BY seq", since)
 
     def clock(self) -> float:
@@ -299,7 +299,7 @@ class LedgerReader(Closing):
             return list(self._under_way.values())
 
     def flat(self) -> Iterator[tuple[int | float | str | None, ...]]:
-        """Every outcome with everything beside it, for other tools; `flat.COLUMNS` says what is what."""
+        """Return every outcome with everything beside it, for other tools; `export.COLUMNS` says what is what."""
         return flat_rows(self._connection)
 
     def replay(self) -> Iterator[Event]:
@@ -309,7 +309,7 @@ class LedgerReader(Closing):
     # ------------------------------------------------------------------ whether it is whole
 
     def walk(self) -> Iterator[tuple[Table, Row]]:
-        """Every row as it is stored, each checked against the chain; see `walking.walk`."""
+        """Return every row as it is stored, each checked against the chain; see `integrity.walk`."""
         return walk(self._connection, self.path)
 
     def check_end(self) -> str:

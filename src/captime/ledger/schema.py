@@ -90,7 +90,7 @@ class Table:
         return tuple(place for place, column in enumerate(self.columns) if column.kind.startswith("BLOB"))
 
     def sql(self) -> str:
-        """The statements that make it, with its triggers."""
+        """Return the statements that make it, with its triggers."""
         parts = ["seq INTEGER PRIMARY KEY CHECK (seq >= 1)"]
         parts += [f"{column.name} {column.kind.format(column.name)}" for column in self.columns]
         parts += ["hash BLOB NOT NULL CHECK (length(hash) = 32)", *self.rules]
@@ -103,11 +103,11 @@ class Table:
         return "\n".join((f"CREATE TABLE {self.name} (\n    {body}\n) STRICT;", guards, *self.indices))
 
     def insert(self) -> str:
-        """The statement that adds a row."""
+        """Return the statement that adds a row."""
         return self._insert
 
     def select(self) -> str:
-        """The statement that reads rows in order; further conditions may be added."""
+        """Return the statement that reads rows in order; further conditions may be added."""
         return self._select
 
     @cached_property
@@ -275,5 +275,5 @@ def tables_at(version: int) -> tuple[Table, ...]:
 
 
 def create_all(version: int) -> str:
-    """The statements that make an empty ledger."""
+    """Return the statements that make an empty ledger."""
     return "\n".join(table.sql() for table in tables_at(version))

@@ -59,7 +59,7 @@ class SlotUse:
     seen_ns: int = 0
 
     def seconds(self, now_ns: int) -> float:
-        """How long the run has been under way on its clock, about: what was seen, and the time since then."""
+        """Return how long the run has been under way on its clock, about: what was seen, and the time since then."""
         return self.seen + max(0, now_ns - self.seen_ns) / 1e9
 
 

@@ -31,7 +31,7 @@ def salvage_advice(path: Path) -> str:
 
 
 def translated_error(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | InvariantViolated:
-    """The error of ours that says the same."""
+    """Return the error of ours that says the same."""
     # Complaints of Python's own module carry no code.
     extended = getattr(error, "sqlite_errorcode", None)
     code = None if extended is None else extended & 0xFF

@@ -297,7 +297,7 @@ class Ledger(Closing):
             return [request_of(row) for row in in_flight(self._writer.connection)]
 
     def replay(self) -> Iterator[Event]:
-        """What the ledger was told, in order, exactly as it was told; every row is checked on the way."""
+        """Return what the ledger was told, in order, exactly as it was told; every row is checked on the way."""
         self._writer.check_process()
         return events(self._writer.connection, self.path)
 
@@ -320,7 +320,7 @@ class Ledger(Closing):
 
 
 def _looked_at(path: Path, lock: WriteLock, patience: float) -> Row:
-    """The campaign of a ledger that is whole at its end; from now on its lock file remembers that end.
+    """Return the campaign of a ledger that is whole at its end; from now on its lock file remembers that end.
 
     Only then may the file be told that it is in use: a process that finds it so, and without a log, asks the lock file.
     """
@@ -371,7 +371,7 @@ def _register(transaction: Transaction, position: int, element: SampleRow | None
 
 
 def _is_orphan(transaction: Transaction, request: RunRequest) -> bool:
-    """Whether this attempt is not the one that counts: a newer one was started, or it has come back before."""
+    """Return whether this attempt is not the one that counts: a newer one was started, or it has come back before."""
     run = (request.config, request.instance)
     row = rows_of(transaction.connection, START, _NEWEST, run, transaction.version).fetchone()
     newest = None if row is None else request_of(row)

@@ -28,7 +28,7 @@ class WalMonitor:
         self._allowed = allowed
 
     def look(self) -> str:
-        """What there is to say; "" for nothing."""
+        """Return what there is to say; "" for nothing."""
         try:
             size = os.stat(self._log).st_size  # noqa: PTH116 (after every transaction)
         except OSError:

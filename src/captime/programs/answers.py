@@ -18,7 +18,7 @@ TOLERANCE = 1e-6
 
 
 def meaning(answer: bytes) -> str | float | None:
-    """What an answer says: "sat", "unsat", a number, another text, or None if it says nothing.
+    """Return what an answer says: "sat", "unsat", a number, another text, or None if it says nothing.
 
     >>> meaning(b"s SATISFIABLE"), meaning(b"42.0"), meaning(b"unknown")
     ('sat', 42.0, None)
@@ -32,7 +32,7 @@ def meaning(answer: bytes) -> str | float | None:
 
 
 def agrees(answer: bytes, known: bytes, tolerance: float = TOLERANCE) -> bool:
-    """Whether an answer is the known one; a known answer that says nothing agrees with everything."""
+    """Return whether an answer is the known one; a known answer that says nothing agrees with everything."""
     found, expected = meaning(answer), meaning(known)
     if expected is None:
         return True
@@ -42,7 +42,7 @@ def agrees(answer: bytes, known: bytes, tolerance: float = TOLERANCE) -> bool:
 
 
 def contradicts(one: bytes, other: bytes, tolerance: float = TOLERANCE) -> bool:
-    """Whether two answers cannot both be right."""
+    """Return whether two answers cannot both be right."""
     first, second = meaning(one), meaning(other)
     if isinstance(first, float) and isinstance(second, float):
         return not _close(first, second, tolerance)
@@ -72,7 +72,7 @@ class Conflict:
     second_answer: bytes
 
     def __str__(self) -> str:
-        """A sentence without names of configurations, which are known elsewhere."""
+        """Return a sentence without names of configurations, which are known elsewhere."""
         said = [repr(answer.decode("utf-8", "replace")) for answer in (self.first_answer, self.second_answer)]
         return (
             f"on instance {self.instance!r} configuration {self.first} answered {said[0]} and configuration "

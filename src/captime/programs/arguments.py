@@ -12,7 +12,7 @@ SettingsToArguments = Callable[[Mapping[str, Setting]], list[str]]
 
 
 def without_exponent(value: Setting) -> str:
-    """A value as a word; numbers written out, as some readers know no exponents.
+    """Return a value as a word; numbers written out, as some readers know no exponents.
 
     >>> without_exponent(1e-07), without_exponent(2.5), without_exponent("a b")
     ('0.0000001', '2.5', 'a b')
@@ -37,7 +37,7 @@ class ArgumentStyle:
     text: Callable[[Setting], str] = text_of
 
     def __call__(self, settings: Mapping[str, Setting]) -> list[str]:
-        """The words for these settings, in their order."""
+        """Return the words for these settings, in their order."""
         return [word for name, value in settings.items() for word in self._worded(name, value)]
 
     def _worded(self, name: str, value: Setting) -> Sequence[str]:

@@ -281,7 +281,7 @@ class CommandProgram:
 
 
 def shown_to_program(instance: Instance) -> str:
-    """What a program is given for an instance: its path, or its value as a word."""
+    """Return what a program is given for an instance: its path, or its value as a word."""
     if instance.path is not None:
         return safe_path(instance.path)
     value = instance.value
@@ -289,7 +289,7 @@ def shown_to_program(instance: Instance) -> str:
 
 
 def checked_pattern(pattern: str, where: str) -> str:
-    """The pattern itself, if it is a regular expression that cannot match nothing at all."""
+    """Return the pattern itself, if it is a regular expression that cannot match nothing at all."""
     try:
         compiled = re.compile(os.fsencode(pattern))
     except re.error as error:

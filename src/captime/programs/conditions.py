@@ -70,7 +70,7 @@ class Conditions:
         exit_codes: tuple[int, ...] | None = None,
         until: StopValue | None = None,
     ) -> Launch:
-        """A run of a command or a call under these conditions; the fields are those of `Launch`."""
+        """Return a run of a command or a call under these conditions; the fields are those of `Launch`."""
         return Launch(
             number=number,
             argv=() if isinstance(what, FunctionCall) else what,

@@ -163,7 +163,7 @@ def _pickled(function: Callable[..., Any], name: str) -> bytes:
 
 
 def _imported(reference: str, folder: Path) -> Callable[..., Any]:
-    """The function behind `module:function`, looked for in the scenario's folder first."""
+    """Return the function behind `module:function`, looked for in the scenario's folder first."""
     module_name, colon, name = reference.partition(":")
     if not colon or not module_name or not name:
         raise ScenarioError(

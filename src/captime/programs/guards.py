@@ -12,7 +12,7 @@ class InstanceGuards:
         self._made: dict[str, Fingerprint] = {}
 
     def of(self, instance: Instance) -> tuple[Fingerprint, ...]:
-        """The instance's file, if there is one already."""
+        """Return the instance's file, if there is one already."""
         if instance.fingerprint is not None:
             return (instance.fingerprint,)
         if instance.path is None:

@@ -72,7 +72,7 @@ def find_command(words: Sequence[str], folder: Path, environment: Mapping[str, s
 
 
 def interpreter_of(script: Path) -> Path | None:
-    """The program behind a script's `#!` line, `env` seen through; None if it is no script."""
+    """Return the program behind a script's `#!` line, `env` seen through; None if it is no script."""
     with script.open("rb") as stream:
         first = stream.readline(4096)
     if not first.startswith(b"#!"):

@@ -82,7 +82,7 @@ def judge(
     known: bytes | None = None,
     told: SelfReport | None = None,
 ) -> RunOutcome:
-    """The outcome that a report amounts to.
+    """Return the outcome that a report amounts to.
 
     Args:
         request: What was asked.
@@ -139,7 +139,7 @@ def _cut_by_our_clock() -> _Finding:
 
 
 def _if_fit(found: _Finding, report: Report, *, repeatable: bool) -> _Finding:
-    """What was found, unless the machine was out of something: then a run without an answer is lost, not judged.
+    """Return what was found, unless the machine was out of something: then a run without an answer is lost, not judged.
 
     A limit of the run's own that was reached stays the run's own verdict, whatever the machine was like.
     """
@@ -239,7 +239,7 @@ def _against_answer(report: Report, rules: AnswerRules, known: bytes | None, ans
 
 
 def _account(told: SelfReport, seconds: float, time: TellsTime) -> _Finding | None:
-    """What a wrapper says of its own run, where that is no success."""
+    """Return what a wrapper says of its own run, where that is no success."""
     match told.word:
         case "solved":
             return None

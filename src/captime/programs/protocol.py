@@ -22,19 +22,19 @@ class Program(Protocol):
         ...
 
     def launch(self, request: RunRequest, number: int, tag: str) -> Launch:
-        """What a slot supervisor has to do for this request."""
+        """Return what a slot supervisor has to do for this request."""
         ...
 
     def judge(self, request: RunRequest, report: Report) -> RunOutcome:
-        """What the report means; only a positive answer in time counts as one."""
+        """Return what the report means; only a positive answer in time counts as one."""
         ...
 
     def describe(self) -> dict[str, object]:
-        """What makes the program what it is, in words that JSON knows; goes into the hash of the scenario."""
+        """Return what makes the program what it is, in words that JSON knows; goes into the hash of the scenario."""
         ...
 
     def command_line(self, config: int, instance: str, seed: int) -> list[str]:
-        """The command of a configuration, for people to paste."""
+        """Return the command of a configuration, for people to paste."""
         ...
 
     def how_started(self, config: int, instance: Instance, seed: int) -> str:

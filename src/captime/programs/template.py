@@ -22,7 +22,7 @@ _LARGEST = 2**31 - 1
 
 
 def text_of(value: Setting) -> str:
-    """A value as a word of a command line; numbers exactly, truth values as true and false.
+    """Return a value as a word of a command line; numbers exactly, truth values as true and false.
 
     >>> text_of(0.1), text_of(3), text_of(True)
     ('0.1', '3', 'true')
@@ -33,7 +33,7 @@ def text_of(value: Setting) -> str:
 
 
 def rounded_up(captime: float) -> str:
-    """A captime in whole seconds, never less: a program that stops itself sooner would cheat itself."""
+    """Return a captime in whole seconds, never less: a program that stops itself sooner would cheat itself."""
     return str(_LARGEST) if captime >= _LARGEST else str(math.ceil(captime))
 
 
@@ -68,7 +68,7 @@ class Template:
                 )
 
     def fill(self, values: Mapping[str, Setting]) -> list[str]:
-        """The words with everything filled in but what the supervisor fills in later."""
+        """Return the words with everything filled in but what the supervisor fills in later."""
         argv: list[str] = []
         for pieces in self._pieces:
             if (
@@ -134,7 +134,7 @@ def _parse(word: str, where: str) -> list[str]:
 
 
 def safe_path(path: str) -> str:
-    """A path that no program takes for an option.
+    """Return a path that no program takes for an option.
 
     >>> safe_path("-v"), safe_path("a.cnf")
     ('./-v', 'a.cnf')

@@ -25,7 +25,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+
 def configurations_of(
     section: Mapping[str, Any] | list[dict[str, Any]], folder: Path, place: SourceLocation, *, nested: bool = False
 ) -> list[Configuration]:
-    """The configurations that a scenario names.
+    """Return the configurations that a scenario names.
 
     Args:
         section: `[configurations]` or `[[configurations]]`, as TOML reads it.
@@ -156,7 +156,7 @@ def _from_csv(path: Path, where: str) -> list[Configuration]:
 
 
 def read_cell(cell: str) -> Setting:
-    """A cell as the value it looks like: a number, true or false, or a text.
+    """Return a cell as the value it looks like: a number, true or false, or a text.
 
     >>> [read_cell(cell) for cell in ("7", "0.5", "1e-3", "true", "007", "a b")]
     [7, 0.5, 0.001, True, '007', 'a b']

@@ -95,7 +95,7 @@ def _complaint(error: Mapping[str, Any], field: Sequence[str | int], model: type
 
 
 def shown(value: object) -> str:
-    """A value for a message, never longer than a line."""
+    """Return a value for a message, never longer than a line."""
     try:
         text = repr(value)
     except ValueError:
@@ -105,7 +105,7 @@ def shown(value: object) -> str:
 
 
 def _fields_at(place: Sequence[str | int], model: type[BaseModel]) -> dict[str, Any]:
-    """The fields of the section at that place."""
+    """Return the fields of the section at that place."""
     fields: dict[str, Any] = dict(model.model_fields)
     for part in place:
         inner = fields.get(str(part))

@@ -17,7 +17,7 @@ WHICH_CLUSTER = (
 def executor_settings(
     section: ExecutorSection, place: SourceLocation, folder: Path, most: int | None
 ) -> ExecutorSettings:
-    """What is wanted, if it makes sense.
+    """Return what is wanted, if it makes sense.
 
     Args:
         section: As it was written.

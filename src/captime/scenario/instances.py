@@ -45,7 +45,7 @@ def stream_of(
     given: Sequence[Any] | None = None,
     known: Sequence[str] = (),
 ) -> FiniteStream | GeneratedStream:
-    """The stream that a scenario describes.
+    """Return the stream that a scenario describes.
 
     Args:
         wishes: The section.

@@ -56,7 +56,7 @@ def scenario_of(
     stem: str = "scenario",
     name: str = "scenario",
 ) -> Scenario:
-    """A scenario without a file, for library calls.
+    """Return a scenario without a file, for library calls.
 
     Args:
         document: As TOML would read it.

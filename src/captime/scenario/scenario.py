@@ -303,7 +303,7 @@ class Scenario:
         self.build()
 
     def build(self) -> Parts:
-        """The parts of a campaign; wrong wishes are refused here at the latest."""
+        """Return the parts of a campaign; wrong wishes are refused here at the latest."""
         wishes, target = self.wishes, self.wishes.target
         self._check_procedure()
         self._check_newcomers()

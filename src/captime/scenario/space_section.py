@@ -47,7 +47,7 @@ def proposer_for(section: Mapping[str, Any], seed: int, place: SourceLocation, f
 
 
 def name_of(proposer: Proposer, index: int) -> str:
-    """What people call the configuration of that index."""
+    """Return what people call the configuration of that index."""
     origin = proposer.origin(index)
     return origin if index == 0 else f"{origin}-{index}"
 
@@ -82,7 +82,7 @@ def check_command(command: list[str] | None, space: Space, place: SourceLocation
 
 
 def canonical(proposer: Proposer) -> dict[str, Any]:
-    """The space and the order in which configurations come from it, in words that JSON knows."""
+    """Return the space and the order in which configurations come from it, in words that JSON knows."""
     return {**section_of(proposer.space), "model": proposer.model, "draws_first": proposer.draws_first}
 
 
@@ -92,7 +92,7 @@ def pool_terms_of(proposer: Proposer) -> PoolTerms:
 
 
 def words_of(space: Space) -> SettingsToArguments:
-    """How the settings of a space are written where a command says `{settings}`."""
+    """Return how the settings of a space are written where a command says `{settings}`."""
 
     def words(settings: Mapping[str, Setting]) -> list[str]:
         # A space knows no lists of words, and neither do its configurations.

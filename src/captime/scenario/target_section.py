@@ -93,7 +93,7 @@ def program_of(
     settings: SettingsToArguments | None = None,
     longest: float = math.inf,
 ) -> CommandProgram | FunctionProgram:
-    """The program that a scenario describes.
+    """Return the program that a scenario describes.
 
     Args:
         target: The section.

@@ -99,5 +99,5 @@ cpu = "10m"                       # CPU time in all; left out: no limit
 
 
 def template() -> str:
-    """The text of a new scenario file."""
+    """Return the text of a new scenario file."""
     return TEMPLATE

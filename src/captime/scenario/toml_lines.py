@@ -32,7 +32,7 @@ class Lines:
             depth = max(0, depth + _opened(line)) if header is None or depth else depth
 
     def of(self, place: Sequence[str | int]) -> int | None:
-        """The line of a field, or of the nearest table around it; None if even that was not found."""
+        """Return the line of a field, or of the nearest table around it; None if even that was not found."""
         wanted = tuple(str(part) for part in place)
         while wanted:
             if wanted in self._found:
@@ -48,6 +48,6 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _opened(line: str) -> int:
-    """How many more brackets a line opens than it closes, texts and comments left out."""
+    """Return how many more brackets a line opens than it closes, texts and comments left out."""
     bare = re.sub(r'"(?:\\.|[^"\\])*"|\'[^\']*\'', "", line).partition("#")[0]
     return sum(bare.count(each) for each in "[{") - sum(bare.count(each) for each in "]}")

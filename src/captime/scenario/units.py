@@ -65,7 +65,7 @@ def bytes_of(value: Any) -> int:
 
 
 def time_of_day(value: Any) -> time | datetime:
-    """A moment: `18:30`, or a date and time as TOML knows them."""
+    """Return a moment: `18:30`, or a date and time as TOML knows them."""
     if isinstance(value, time | datetime):
         return value
     try:

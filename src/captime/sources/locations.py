@@ -13,7 +13,7 @@ _CELLS_AT_A_TIME = 1 << 17
 
 
 def shown(text: object, width: int = 80) -> str:
-    r"""A value for a message: quoted, control characters escaped, never longer than a line.
+    r"""Return a value for a message: quoted, control characters escaped, never longer than a line.
 
     >>> shown("a\tb")
     "'a\\tb'"
@@ -29,7 +29,7 @@ def pieces(size: int) -> Iterator[slice]:
 
 
 def first_place(test: Callable[..., BoolArray], *tables: npt.NDArray[Any]) -> tuple[int, int] | None:
-    """The first (configuration, instance) that a test finds, row by row as in the files, or None.
+    """Return the first (configuration, instance) that a test finds, row by row as in the files, or None.
 
     Args:
         test: Takes a piece of each table, flattened, and marks the cells it is looking for.

@@ -107,7 +107,7 @@ class Replay:
         return targets.config
 
     def look_ahead(self, targets: Targets, depth: int, affordable: float = np.inf) -> Window:
-        """The next rounds of orders in lockstep. Nothing is booked yet: see `Window.book`.
+        """Return the next rounds of orders in lockstep. Nothing is booked yet: see `Window.book`.
 
         Args:
             targets: The order for the first of these rounds.
@@ -121,7 +121,7 @@ class Replay:
         return Window(self, targets.config, targets.level, first, depth, affordable=affordable)
 
     def lanes(self, targets: Targets, depth: int, affordable: float = np.inf) -> ReplayedLanes:
-        """The next positions of some configurations, each from where it stands; see `ReplayedLanes.book`."""
+        """Return the next positions of some configurations, each from where it stands; see `ReplayedLanes.book`."""
         self.raises = []
         return ReplayedLanes(self, targets, depth, affordable)
 
@@ -141,11 +141,11 @@ class Replay:
         self.tally.n[config] += gap
 
     def cells(self, config: IntArray, level: IntArray, first: int, last: int) -> ReplayedRuns:
-        """All configurations on positions first, …, last - 1, each at its level."""
+        """Return all configurations on positions first, …, last - 1, each at its level."""
         return self.made(self.seconds(config, first, last), level[:, None], np.arange(first, last))
 
     def repeat_cut(self, config: IntArray, before: IntArray, after: IntArray, n: int) -> Repeated:
-        """The first n positions, when captimes rise from one level to another. Nothing is booked.
+        """Return the first n positions, when captimes rise from one level to another. Nothing is booked.
 
         Only cut runs change, so only they are looked at: a column of them, with the row each belongs to.
         """
@@ -241,5 +241,5 @@ class Replay:
 
 
 def _per_run(level: IntArray, counts: IntArray) -> IntArray:
-    """The level of every run, rows one after the other; a single one where it is the same for all."""
+    """Return the level of every run, rows one after the other; a single one where it is the same for all."""
     return level[:1] if (level == level[0]).all() else np.repeat(level, counts)

@@ -96,7 +96,7 @@ SAMPLING: dict[str, Callable[[IntArray, np.random.Generator], RowStream]] = {
 
 
 def stream_of(kind: str, groups: IntArray, seed: int) -> RowStream:
-    """The stream of that kind over table rows whose instance identities are `groups`."""
+    """Return the stream of that kind over table rows whose instance identities are `groups`."""
     if kind not in SAMPLING:
         raise ScenarioError(f"sampling is {kind!r}; there are {', '.join(SAMPLING)}")
     return SAMPLING[kind](groups, np.random.default_rng(seed))

@@ -147,7 +147,7 @@ class RuntimeTable:
         return np.count_nonzero(np.isinf(self.seconds)) / self.seconds.size
 
     def summary(self) -> tuple[str, ...]:
-        """The table in a few lines of plain text."""
+        """Return the table in a few lines of plain text."""
         repeated = f" ({self.n_groups} distinct, repeated)" if self.n_groups < self.n_instances else ""
         timeout = f"timeout {self.limit:g} s" if np.isfinite(self.limit) else "no timeout"
         return (
@@ -181,7 +181,7 @@ def _check_names(table: str, kind: str, names: tuple[str, ...]) -> None:
 
 
 def _flaw(name: str) -> str:
-    """What is wrong with a name, or nothing."""
+    """Return what is wrong with a name, or nothing."""
     if not name.strip():
         return "is blank"
     if len(name) > MAX_NAME:

@@ -24,7 +24,7 @@ def settle_limit(
     recorded_limit: float | None,
     notes: list[str],
 ) -> float:
-    """The timeout of a table in seconds, infinity for none; a guess adds a note that says how to overrule it.
+    """Return the timeout of a table in seconds, infinity for none; a guess adds a note that says how to overrule it.
 
     The arguments are those of `RuntimeTable.build`.
     """
@@ -87,7 +87,7 @@ def _implied(name: str, seconds: FloatArray, capped: BoolArray, timeout: float |
 
 
 def _shared_largest(seconds: FloatArray, notes: list[str]) -> float:
-    """The largest runtime, if several runs share it.
+    """Return the largest runtime, if several runs share it.
 
     Coarse but always valid: a run that took t seconds took at least t seconds.
     """

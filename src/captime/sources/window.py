@@ -112,7 +112,7 @@ class Window:
         self.cost[rows] = cost
 
     def within_budget(self, used: IntArray) -> bool:
-        """Whether all rounds begin before the budget is spent, if row k takes part in `used[k]` of them."""
+        """Return whether all rounds begin before the budget is spent, if row k takes part in `used[k]` of them."""
         if not np.isfinite(self._affordable):
             return True
         part = np.arange(len(self.n) - 1) < used[:, None]
@@ -172,7 +172,7 @@ class Window:
 
 
 def running_sums(start: FloatArray, steps: FloatArray) -> FloatArray:
-    """The start plus the steps one after the other, along each row, added in the order in which runs are made.
+    """Return the start plus the steps one after the other, along each row, added in the order in which runs are made.
 
     Uses up the steps: they are sums afterwards.
     """

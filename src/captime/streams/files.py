@@ -59,7 +59,7 @@ def from_patterns(patterns: Sequence[str], folder: Path, where: str) -> list[Lis
 
 
 def _nearby(pattern: str, folder: Path) -> str:
-    """A hint at what there is instead."""
+    """Return a hint at what there is instead."""
     parent = folder / os.path.dirname(glob.escape(pattern) if not glob.has_magic(pattern) else pattern)  # noqa: PTH120 (a pattern is no path)
     if glob.has_magic(str(parent)) or not parent.is_dir():
         return "its folder does not exist; "
@@ -88,7 +88,7 @@ def _content(path: Path, where: str) -> bytes:
 
 
 def from_csv(path: Path, where: str) -> list[Listed]:
-    """A table with a column `instance` of paths, and perhaps `answer` and `group`."""
+    """Return a table with a column `instance` of paths, and perhaps `answer` and `group`."""
     rows = read_rows(path, where)
     header = list(rows[0]) if rows else []
     column = next((name for name in _NAMES if name in header), None)
@@ -108,7 +108,7 @@ def from_csv(path: Path, where: str) -> list[Listed]:
 
 
 def read_rows(path: Path, where: str) -> list[dict[str, str]]:
-    """The rows of a CSV file by column; rows of another length than the header are refused with their line."""
+    """Return the rows of a CSV file by column; rows of another length than the header are refused with their line."""
     text = _content(path, where).decode("utf-8-sig", "surrogateescape")
     with io.StringIO(text, newline="") as stream:
         reader = csv.reader(stream, strict=True)

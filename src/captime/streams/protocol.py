@@ -63,9 +63,9 @@ class InstanceStream(Protocol):
         ...
 
     def at(self, position: int) -> Element:
-        """The instance and the seed of that position; the same whenever it is asked."""
+        """Return the instance and the seed of that position; the same whenever it is asked."""
         ...
 
     def describe(self) -> dict[str, object]:
-        """What makes the stream what it is, in words that JSON knows; goes into the hash of the scenario."""
+        """Return what makes the stream what it is, in words that JSON knows; goes into the hash of the scenario."""
         ...

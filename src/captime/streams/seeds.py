@@ -44,7 +44,7 @@ class Seeds:
         self._blocks: dict[int, list[int]] = {}
 
     def at(self, position: int) -> int:
-        """The seed of that position."""
+        """Return the seed of that position."""
         block, offset = divmod(position, _BLOCK)
         if block not in self._blocks:
             rng = np.random.default_rng((*self._key, block))

@@ -17,7 +17,7 @@ importlib.import_module(sys.argv[2]).main(sys.argv[3:])
 
 
 def command(module: str, *arguments: str, installed_packages: bool = False) -> list[str]:
-    """The command that runs `main(arguments)` of a module of this package.
+    """Return the command that runs `main(arguments)` of a module of this package.
 
     Args:
         module: Its full name.

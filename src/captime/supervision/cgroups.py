@@ -17,7 +17,7 @@ _REMOVAL_PATIENCE = 0.5
 
 
 def own_group() -> Path | None:
-    """The folder of the control group we are in, if there is a version 2 hierarchy at all."""
+    """Return the folder of the control group we are in, if there is a version 2 hierarchy at all."""
     try:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         groups = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -46,11 +46,11 @@ class Cgroup:
         folder.mkdir()
 
     def entrance(self) -> int:
-        """A descriptor; who writes `0` to it is inside."""
+        """Return a descriptor; who writes `0` to it is inside."""
         return os.open(self._procs, os.O_WRONLY | os.O_CLOEXEC)
 
     def place(self) -> int:
-        """A descriptor; who is born with it begins inside."""
+        """Return a descriptor; who is born with it begins inside."""
         return os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def limit(self, memory: int | None, processes: int | None) -> bool:
@@ -69,7 +69,7 @@ class Cgroup:
         return self._number(self._stat, b"usage_usec") * 1000
 
     def peak_memory(self) -> int | None:
-        """The most memory ever in use at once; None if the kernel did not count."""
+        """Return the most memory ever in use at once; None if the kernel did not count."""
         counted = read_file(f"{self._path}/memory.peak").strip()
         return int(counted) if counted.isdigit() else None
 

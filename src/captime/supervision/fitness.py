@@ -133,7 +133,7 @@ class MemoryKiller:
 
 
 def lack_behind(trouble: OSError) -> Lack | None:
-    """What the machine is out of, if that is what this error says; None if it says something else."""
+    """Return what the machine is out of, if that is what this error says; None if it says something else."""
     what = SHORTAGE_OF.get(trouble.errno or 0)
     return None if what is None else Lack(what, trouble.strerror or str(trouble))
 

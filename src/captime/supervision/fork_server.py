@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _received(connection: socket.socket) -> tuple[Any, list[int]]:
-    """The next message and the descriptors that came with it; None at the end."""
+    """Return the next message and the descriptors that came with it; None at the end."""
     header, descriptors, _, _ = socket.recv_fds(connection, LENGTH.size, _MOST_DESCRIPTORS)
     if len(header) < LENGTH.size:
         return None, descriptors
@@ -89,7 +89,7 @@ def _received(connection: socket.socket) -> tuple[Any, list[int]]:
 
 
 def _loaded(function: bytes, reference: str, search_path: tuple[str, ...]) -> tuple[Callable[..., Any] | None, str]:
-    """The function, or the reason why it cannot be had."""
+    """Return the function, or the reason why it cannot be had."""
     # The real package, should the function use it, is not the empty one that we were started with.
     for name in [name for name in sys.modules if name.partition(".")[0] == "captime"]:
         del sys.modules[name]

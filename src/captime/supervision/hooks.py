@@ -89,7 +89,7 @@ def _hook_launch(launch: Launch, words: tuple[str, ...], timeout: float) -> Laun
 
 
 def _ending_text(report: Report, timeout: float) -> str:
-    """How it ended, in words."""
+    """Return how it ended, in words."""
     if report.ended == "wall":
         return f"took more than {timeout:g} s"
     if report.ended != "exit":

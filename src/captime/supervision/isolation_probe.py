@@ -28,7 +28,7 @@ _PATTERN = r"^(\d+)$"
 
 
 def escape_attempt(number: int, tag: str) -> Launch:
-    """The launch of the probe."""
+    """Return the launch of the probe."""
     plain = plain_launch(sys.executable, "-I", "-S", "-c", _ESCAPE, number=number, tag=tag)
     return replace(plain, patterns={"escaped": _PATTERN})
 

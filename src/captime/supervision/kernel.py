@@ -21,7 +21,7 @@ _libc_held = ctypes.PyDLL(None, use_errno=True) if LINUX else None
 
 
 def read_file(path: str) -> bytes:
-    """A small file of the kernel's; empty if there is none (any more) or it is not ours to read."""
+    """Return a small file of the kernel's; empty if there is none (any more) or it is not ours to read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -102,7 +102,7 @@ def cpu_clock_ns(pid: int) -> int | None:
 
 
 def suspended_ns() -> int:
-    """How long the machine has slept since it was started; only differences mean something."""
+    """Return how long the machine has slept since it was started; only differences mean something."""
     if LINUX:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     awake = getattr(time, "CLOCK_UPTIME_RAW", None)  # macOS

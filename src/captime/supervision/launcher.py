@@ -99,7 +99,7 @@ class Launcher:
             self._folders.give_back(folder)
 
     def _not_begun(self, launch: Launch, failure: Report) -> Report:
-        """The program or its instance is not to blame if the machine is unfit."""
+        """Report a run that could not be started; the program is not to blame if the machine is unfit."""
         if failure.ended != "not-started":
             return failure
         where = None if launch.preparation is None else str(Path(launch.preparation.output).parent)
@@ -117,7 +117,7 @@ class Launcher:
         return Report(launch.number, "lost", problem=problem, shortage=lack.what, short=lack.words)
 
     def _run_and_verify(self, launch: Launch, folder: str) -> Report:
-        """The run itself; then the verifier's word on what it printed, which is kept on disk until then."""
+        """Run the program; then ask the verifier about what it printed, which is kept on disk until then."""
         printed = f"{folder}.stdout"
         ready = replace(launch, argv=_filled_in(launch.argv, launch, folder))
         if launch.verifier is None:
@@ -149,7 +149,7 @@ class Launcher:
         return self._looked_at(launch, report, unanswered=unanswered or raised)
 
     def _looked_at(self, launch: Launch, report: Report, *, unanswered: bool) -> Report:
-        """The report with what the machine was out of; closely if the run seems to have failed."""
+        """Return the report with what the machine was out of; closely if the run seems to have failed."""
         if report.shortage is not None:
             return report
         lack = self._fitness.after(launch.directory)
@@ -258,7 +258,7 @@ class Launcher:
 
     @staticmethod
     def _with_output_file(report: Report, launch: Launch, folder: str, matcher: Matcher) -> Report:
-        """What the run wrote to its output file; patterns are looked for in it, too."""
+        """Return what the run wrote to its output file; patterns are looked for in it, too."""
         # Only a line of stdout reaches a target: nothing says when a line of the file was written.
         if launch.output_file is None or launch.until is not None:
             return report
@@ -293,7 +293,7 @@ class _WithoutProgress:
 
 
 def _unfit(launch: Launch, lack: Lack) -> Report:
-    """The machine is out of something, and the run has not begun: it can begin later."""
+    """Report that the machine is out of something and the run has not begun: it can begin later."""
     return Report(launch.number, "unfit", problem=lack.words, shortage=lack.what, short=lack.words)
 
 

@@ -32,7 +32,7 @@ class MachineHealth:
         self._short = [str(path) for path in _share_counters(proc, sys / "fs/cgroup")]
 
     def read(self) -> Counters:
-        """The counters as they are now."""
+        """Return the counters as they are now."""
         found = {}
         if self._swapped is not None:
             found["swapping"] = _sum_of(self._swapped, (b"pswpin", b"pswpout"))
@@ -52,12 +52,12 @@ def usable_cores() -> set[int]:
 
 
 def _swaps(proc: Path) -> bool:
-    """Whether there is anything to swap to: a line for each place, below a line of headings."""
+    """Return whether there is anything to swap to: a line for each place, below a line of headings."""
     return len(read_file(str(proc / "swaps")).splitlines()) > 1
 
 
 def _heat_counters(cores: list[int], folder: Path) -> list[Path]:
-    """How often each core was slowed down because of its heat, and each package of cores."""
+    """Return how often each core was slowed down because of its heat, and each package of cores."""
     of_cores: list[Path] = []
     of_packages: dict[bytes, Path] = {}
     for core in cores:

@@ -173,7 +173,7 @@ class Launch:
 
 
 def plain_launch(*argv: str, number: int = 0, tag: str = "") -> Launch:
-    """A command in an empty environment and within no limits but a minute of wall-clock time; to be refined."""
+    """Return a command in an empty environment and within no limits but a minute of wall-clock time; to be refined."""
     return Launch(
         number=number,
         argv=argv,

@@ -79,7 +79,7 @@ class _Pattern:
         return self._glance is None or self._glance.search(lines) is not None
 
     def found_in(self, line: bytes) -> bytes | None:
-        """The group `value`, or the first group, or all of the match; None if there is none."""
+        """Return the group `value`, or the first group, or all of the match; None if there is none."""
         match = self._by_line.search(line[: self._longest])
         if match is None:
             return None

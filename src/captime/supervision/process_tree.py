@@ -148,7 +148,7 @@ class ProcessTree:
         return main + others + self.usage.cpu_ns + self._forgotten_ns
 
     def _counted_ns(self) -> int:
-        """What the control group has counted since the main process became the target."""
+        """Return what the control group has counted since the main process became the target."""
         return 0 if self._group is None else max(0, self._group.cpu_ns() - self.started.counted_ns)
 
     def _count_gone(self, members: Iterable[Process]) -> None:

@@ -64,7 +64,7 @@ def _names(folder: str) -> list[str]:
 
 
 def look_at(pid: int) -> Process | None:
-    """The process of that number; None if there is none."""
+    """Return the process of that number; None if there is none."""
     if not LINUX:
         return _table_by_ps().get(pid)
     # The name stands in brackets and may itself hold brackets and spaces: everything after the last one is safe.
@@ -93,7 +93,7 @@ def tracer_of(pid: int) -> int:
 
 
 def all_pids() -> list[int]:
-    """Every process there is."""
+    """Return every process there is."""
     if not LINUX:
         return list(_table_by_ps())
     return [int(name) for name in _names("/proc") if name.isdigit()]
@@ -110,7 +110,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def descendants(roots: Iterable[int], keep: frozenset[int] = frozenset()) -> Iterator[Process]:
-    """These processes and everything below them, but not what is kept nor what is below that."""
+    """Yield these processes and everything below them, but not what is kept nor what is below that."""
     waiting = [pid for pid in roots if pid not in keep]
     seen = set(waiting)
     while waiting:
@@ -150,7 +150,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """The same with shared pages divided among those who share them; slower. `resident_bytes` if unknown."""
+    """Return the same with shared pages divided among those who share them; slower. `resident_bytes` if unknown."""
     for line in read_file(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith(b"Pss:"):
             return int(line.split()[1]) * 1024
@@ -158,7 +158,7 @@ def proportional_bytes(pid: int) -> int:
 
 
 def queue_wait_ns(pid: int, threads: int) -> int:
-    """How long its threads were ready to run without a core to run on; ended threads are forgotten."""
+    """Return how long its threads were ready to run without a core to run on; ended threads are forgotten."""
     if threads <= 1:
         return _run_delay(read_file(f"/proc/{pid}/schedstat"))
     return sum(_run_delay(read_file(f"/proc/{pid}/task/{task}/schedstat")) for task in _names(f"/proc/{pid}/task"))

@@ -56,7 +56,7 @@ class Pipes:
     result: Pipe | None = None
 
     def each(self) -> list[Pipe]:
-        """All of them."""
+        """Return all of them."""
         return [self.stdout, self.stderr] if self.result is None else [self.stdout, self.stderr, self.result]
 
     @property

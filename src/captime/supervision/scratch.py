@@ -57,7 +57,7 @@ def _is_untouched(folder: str) -> bool:
 
 
 def used_bytes(folder: str) -> Iterator[int]:
-    """The bytes on disk under a folder, counted a portion at a time; the last number is the sum.
+    """Yield the bytes on disk under a folder, counted a portion at a time; the last number is the sum.
 
     Links are not followed. What vanishes in the meantime is not counted.
     """

@@ -102,7 +102,7 @@ class SlotClient:
         self.begun.discard(number)
 
     def hear(self) -> Iterator[tuple[str, str]]:
-        """What it says."""
+        """Yield what it says."""
         for word, text in self.channel.receive():
             self._silent_looks = 0
             if word == "ready":
@@ -195,5 +195,5 @@ class SlotClient:
 
 
 def _signal_of(code: int) -> int:
-    """The signal that ended a process; 0 or less if none did."""
+    """Return the signal that ended a process; 0 or less if none did."""
     return -code if code < 0 else code - SIGNALLED

@@ -117,7 +117,7 @@ def become_target(surroundings: ProcessSetup, descriptors: Descriptors) -> None:
 
 
 def clocks_now() -> bytes:
-    """The clocks of this process, as it tells them to its supervisor when it becomes the target."""
+    """Return the clocks of this process, as it tells them to its supervisor when it becomes the target."""
     waited = queue_wait_ns(os.getpid(), 1)
     return b"%d %d %d\n" % (time.process_time_ns(), time.monotonic_ns(), waited)
 
@@ -170,7 +170,7 @@ def _as_told(pid: int, heard: int, name: str) -> SpawnedProcess:
 
 
 def _found(name: str, environment: Mapping[str, str]) -> str:
-    """The program by that name: as it stands if it is a path, else on the PATH of the target."""
+    """Return the program by that name: as it stands if it is a path, else on the PATH of the target."""
     if "/" in name:
         return name
     found = shutil.which(name, path=environment.get("PATH", os.defpath))

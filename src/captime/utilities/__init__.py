@@ -65,7 +65,7 @@ UTILITIES: dict[str, type[Utility]] = {
 
 
 def parse_utility(text: str) -> Utility:
-    """The utility a text describes; whatever is wrong is named with its place in the text.
+    """Return the utility a text describes; whatever is wrong is named with its place in the text.
 
     >>> str(parse_utility("LogLaplace(scale=1min, shape=1)"))
     'log-laplace(60, 1)'
@@ -94,7 +94,7 @@ def from_callable(
     breakpoints: Sequence[float] = (),
     zero_tail: bool = False,
 ) -> Utility:
-    """A Python function of seconds as a utility, after validation.
+    """Return a Python function of seconds as a utility, after validation.
 
     Args:
         function: of an array or of single numbers; 1 at 0, never rising, falling to 0.
@@ -129,7 +129,7 @@ def normalised(
     name: str = "",
     breakpoints: Sequence[float] = (),
 ) -> Normalised:
-    """A falling function with any limits, like euros left, as a utility and the factor back to its own units.
+    """Return a falling function with any limits, like euros left, as a utility and the factor back to its own units.
 
     Args:
         function: of an array or of single numbers, never rising.
@@ -143,7 +143,7 @@ def normalised(
 
 
 def survival(distribution: Any) -> Utility:  # any object with `sf`: SciPy has no public common type
-    """The chance that a random deadline is still ahead, for any object with a survival function `sf`.
+    """Return the chance that a random deadline is still ahead, for any object with a survival function `sf`.
 
     A frozen distribution of scipy.stats keeps its name and numbers in the textual form.
     """

@@ -62,12 +62,12 @@ def require(
 
 
 def times(family: str, seconds: npt.ArrayLike) -> FloatArray:
-    """The moments to be valued, as an array; refuses what is not a number of seconds from 0 to infinity."""
+    """Return the moments to be valued, as an array; refuses what is not a number of seconds from 0 to infinity."""
     return _numbers(family, seconds, "a time", "a number of seconds, 0 or more (infinity: it never ends)")
 
 
 def values(family: str, value: npt.ArrayLike) -> FloatArray:
-    """The worths to be found again, as an array; refuses what is negative or missing."""
+    """Return the worths to be found again, as an array; refuses what is negative or missing."""
     return _numbers(family, value, "a value to invert", "a number, 0 or more")
 
 
@@ -98,27 +98,27 @@ def raise_to(base: FloatArray, exponent: float) -> None:
 
 
 def number_text(number: float) -> str:
-    """A number that reads back exactly, without a needless `.0`."""
+    """Return a number that reads back exactly, without a needless `.0`."""
     if number.is_integer() and abs(number) < 1e16:
         return str(int(number))
     return repr(float(number))
 
 
 def call_text(name: str, *arguments: object) -> str:
-    """The textual form `name(argument, argument)`, numbers in their shortest exact form."""
+    """Return the textual form `name(argument, argument)`, numbers in their shortest exact form."""
     inner = ", ".join(number_text(each) if isinstance(each, float) else str(each) for each in arguments)
     return f"{name}({inner})"
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """A remedy for a mistyped word: the nearest known one, then all of them."""
+    """Return a remedy for a mistyped word: the nearest known one, then all of them."""
     near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
     guess = f"did you mean {near[0]}? " if near else ""
     return f"{guess}Known are: {', '.join(known)}"
 
 
 def shown(found: object) -> str:
-    """What was found, short enough for a message."""
+    """Return what was found, short enough for a message."""
     if isinstance(found, Real) and not isinstance(found, bool):
         return f"{float(found):.12g}"
     text = repr(found)

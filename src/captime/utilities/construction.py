@@ -21,7 +21,7 @@ _ALIASES = {"genloglaplace": "generalised-log-laplace", "generalizedloglaplace":
 
 
 def build(text: str, call: ParsedCall, register: Register) -> Utility:
-    """The utility that a tree describes; `text` is what the tree was read from, for the messages."""
+    """Return the utility that a tree describes; `text` is what the tree was read from, for the messages."""
     key = _key(text, call, register)
     member: type[Utility] = register[key]
     # `from_text` is optional and every class has its own signature: no static type fits all of them.
@@ -94,7 +94,7 @@ def _bind(text: str, call: ParsedCall, schema: _Schema, register: Register) -> t
 def _next_parameter(
     text: str, argument: Argument, schema: _Schema, already: int, *, after_named: bool
 ) -> inspect.Parameter | None:
-    """The parameter a plain argument stands for."""
+    """Return the parameter a plain argument stands for."""
     if after_named:
         message = f"a plain argument after a named one; write {schema.usage}"
         raise complaint(text, argument.position, message)
@@ -108,7 +108,7 @@ def _next_parameter(
 
 
 def _value(text: str, argument: Argument, parameter: inspect.Parameter | None, register: Register) -> object:
-    """The argument as a Python value, refused if the parameter asks for another kind of thing."""
+    """Return the argument as a Python value, refused if the parameter asks for another kind of thing."""
     value = _plain(text, argument.value, register)
     annotation = parameter.annotation if parameter is not None else object
     wanted = _WANTED.get(annotation)

@@ -102,7 +102,7 @@ class CostAdjusted:
         return call_text(self.name, self.deadline, self.value, self.rate, self.cost)
 
     def _cost_ahead(self) -> Callable[[FloatArray], FloatArray]:
-        """The function ∫ S dc from t to infinity, in the best form there is for this deadline and cost."""
+        """Return the function ∫ S dc from t to infinity, in the best form there is for this deadline and cost."""
         rate, at = self.rate, self.at
         if self.cost == "constant" or rate == 0.0:
             # Paid in any case, so it is no reason to prefer one moment to another.

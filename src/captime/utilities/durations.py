@@ -22,7 +22,7 @@ class Duration(float):
 
 
 def in_seconds(number: float, unit: str) -> float:
-    """A number with a unit, in seconds; an unknown unit is refused.
+    """Return a number with a unit, in seconds; an unknown unit is refused.
 
     >>> in_seconds(5, "min")
     300.0
@@ -65,7 +65,7 @@ def parse_duration(text: str, what: str = "the time") -> float:
 
 
 def duration_text(seconds: float) -> str:
-    """A time for people, in the largest unit that makes it at least 1, with three digits or so.
+    """Return a time for people, in the largest unit that makes it at least 1, with three digits or so.
 
     >>> duration_text(9000)
     '2.5 h'

@@ -33,5 +33,5 @@ class Exponential(Formula):
         return np.asarray(-self.mean * np.log(x))
 
     def remaining(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """The integral of u from t to infinity."""
+        """Return the integral of u from t to infinity."""
         return np.asarray(self.mean * self(seconds))

@@ -10,7 +10,7 @@ from captime.arrays import FloatArray
 def first_moment(
     function: Callable[[FloatArray], FloatArray], value: FloatArray, lower: float, upper: float
 ) -> FloatArray:
-    """The first time in [lower, upper] at which a falling function is at `value` or below.
+    """Return the first time in [lower, upper] at which a falling function is at `value` or below.
 
     It is `upper` if that never happens before it: the caller knows that the function has fallen far enough
     there. Never returns another time at which the function is above the value, whatever the function does.

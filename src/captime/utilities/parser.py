@@ -58,13 +58,13 @@ class ParsedCall:
 
 
 def complaint(text: str, position: int, message: str) -> UtilityError:
-    """An error that names the text and the character, counted from 1."""
+    """Return an error that names the text and the character, counted from 1."""
     excerpt = text if len(text) <= 120 else text[:117] + "..."
     return UtilityError(f'utility "{excerpt}", character {position}: {message}')
 
 
 def read(text: str) -> ParsedCall:
-    """The tree of a whole text."""
+    """Return the tree of a whole text."""
     if not text.strip():
         raise UtilityError(
             "the text of the utility is empty, expected something like log-laplace(60, 1) or uniform(5min)"

@@ -28,9 +28,9 @@ class Utility(Protocol):
         ...
 
     def inverse(self, value: FloatArray, /) -> FloatArray:
-        """The first moment at which the worth has fallen to `value` or below: inf{t : u(t) <= value}."""
+        """Return the first moment at which the worth has fallen to `value` or below: inf{t : u(t) <= value}."""
         ...
 
     def __str__(self) -> str:
-        """The textual form: `parse_utility(str(u))` gives an equal utility."""
+        """Return the textual form: `parse_utility(str(u))` gives an equal utility."""
         ...

@@ -163,7 +163,7 @@ class PythonFunction:
         return np.clip(worth, 0.0, 1.0)
 
     def _raw(self, t: FloatArray) -> FloatArray:
-        """The function's own values; whatever it raises becomes one error that says where."""
+        """Return the function's own values; whatever it raises becomes one error that says where."""
         where = t[0] if t.size else 0.0
         try:
             with np.errstate(all="ignore"):

@@ -58,7 +58,7 @@ class RemainingCost:
         self._cubics = PPoly(_falling_cubics(panel, ends, starts_at, ends_at), knots)
 
     def __call__(self, t: FloatArray) -> FloatArray:
-        """The expected cost ahead of each moment."""
+        """Return the expected cost ahead of each moment."""
         ahead = np.asarray(self._cubics(np.minimum(t, self._last)))
         late = np.asarray(t >= self._last)
         if late.any():
@@ -91,7 +91,7 @@ def _knots(deadline: Utility, slope: Callable[[FloatArray], FloatArray]) -> Floa
 
 
 def _tail(deadline: Utility, slope: Callable[[FloatArray], FloatArray], last: float, name: str) -> tuple[float, float]:
-    """The integral beyond `last` and the exponent with which it falls there, from the last three decades."""
+    """Return the integral beyond `last` and the exponent with which it falls there, from the last three decades."""
     s = last * np.array([0.01, 0.1, 1.0])
     weight = s * deadline(s) * slope(s)
     if weight[2] <= 0.0:

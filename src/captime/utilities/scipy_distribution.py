@@ -83,7 +83,7 @@ class SciPyDistribution:
 
 
 def survival_of_frozen(distribution: Any) -> SciPyDistribution | None:  # SciPy's frozen classes are private
-    """The member for a frozen distribution of scipy.stats; None if the object is something else."""
+    """Return the member for a frozen distribution of scipy.stats; None if the object is something else."""
     family = getattr(distribution, "dist", None)
     known = getattr(family, "name", None)
     if not isinstance(known, str) or known not in _all_names():

@@ -36,5 +36,5 @@ class Step(Formula):
         return np.full_like(x, self.deadline)
 
     def remaining(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """The integral of u from t to infinity: the part of the wait until the deadline still ahead."""
+        """Return the integral of u from t to infinity: the part of the wait until the deadline still ahead."""
         return np.asarray(np.maximum(self.deadline - times(self.name, seconds), 0.0))

@@ -30,7 +30,7 @@ class Summary:
 
 
 def summarise(utility: Utility) -> Summary:
-    """The table of a utility; thousandths of a second and weeks appear only if it changes at that scale."""
+    """Return the table of a utility; thousandths of a second and weeks appear only if it changes at that scale."""
     fallen = utility.inverse(np.array(_WORTHS))
     half = float(fallen[_WORTHS.index(0.5)])
     shown = (*(_SHORT if half < 1.0 else ()), *_USUAL, *(_LONG if half > 86400.0 else ()))

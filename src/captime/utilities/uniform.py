@@ -39,6 +39,6 @@ class Uniform(Formula):
         return np.asarray(self.end * (1.0 - x))
 
     def remaining(self, seconds: npt.ArrayLike, /) -> FloatArray:
-        """The integral of u from t to infinity: a triangle."""
+        """Return the integral of u from t to infinity: a triangle."""
         ahead = np.maximum(self.end - times(self.name, seconds), 0.0)
         return np.asarray(ahead * (ahead / self.end) / 2.0)

@@ -18,7 +18,7 @@ _NORMALISE = "or use normalised(function, at_zero=..., at_infinity=...)"
 
 
 def checked_breakpoints(name: str, breakpoints: Sequence[object]) -> tuple[float, ...]:
-    """The declared breakpoints in order, refused unless they are finite times after 0."""
+    """Return the declared breakpoints in order, refused unless they are finite times after 0."""
     found: set[float] = set()
     for each in breakpoints:
         number = float(each) if isinstance(each, Real) and not isinstance(each, bool) else math.nan

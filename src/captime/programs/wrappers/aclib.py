@@ -29,7 +29,7 @@ _NO_LIMIT = "2147483647"
 
 
 def told(status: str, seconds: float | None, line: bytes) -> SelfReport:
-    """The account behind a status word, in any case and with or without `StatusType.` before it."""
+    """Return the account behind a status word, in any case and with or without `StatusType.` before it."""
     word = status.strip().upper().removeprefix("STATUSTYPE.")
     if word not in _WORDS:
         return SelfReport("crashed", seconds, None, f"the wrapper's status is {status.strip()!r}, which is unknown")

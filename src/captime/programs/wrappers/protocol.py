@@ -64,7 +64,7 @@ class Wrapper:
 
 
 def number_in(text: str) -> float | None:
-    """A finite number of seconds, 0 or more; None for anything else."""
+    """Return a finite number of seconds, 0 or more; None for anything else."""
     try:
         value = float(text)
     except ValueError:
@@ -73,5 +73,5 @@ def number_in(text: str) -> float | None:
 
 
 def shown(raw: bytes) -> str:
-    """The beginning of what was found, for a message."""
+    """Return the beginning of what was found, for a message."""
     return repr(raw[:80].decode("utf-8", "replace"))

@@ -19,7 +19,7 @@ _POSITIONS = 1000
 
 
 def look_at_captimes(parts: Parts) -> list[Finding]:
-    """The longest captime to expect, and the effect of the ceiling on what can be certified."""
+    """Return the longest captime to expect, and the effect of the ceiling on what can be certified."""
     plan = build_procedure(parts.procedure_name, PROCEDURES, parts.problem, parts.options).plan
     ceiling = parts.problem.captime_limit
     if isinstance(plan, RandomCaptimes):

@@ -57,7 +57,7 @@ class Checkup:
         return max((finding.exit_code for finding in self.findings if finding.level == "failed"), default=0)
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the same for programs."""
         named = ("check", "level", "found", "advice", "facts")
         findings = [{name: getattr(finding, name) for name in named} for finding in self.findings]
         return {"well": self.well, "seconds": self.seconds, "findings": findings}
@@ -128,7 +128,7 @@ def _scenario(parts: Parts) -> Finding:
 
 
 def _positive(parts: Parts, scenario: Scenario) -> list[Finding]:
-    """Whether anything but an exit code tells an answer from a program that gave up."""
+    """Return whether anything but an exit code tells an answer from a program that gave up."""
     target = scenario.wishes.target
     checked = target.answer or target.until or target.verifier or target.wrapper or target.function or scenario.function
     if checked or all(each.answer for each in parts.configurations):

@@ -20,7 +20,7 @@ _REACH_SECONDS = 5.0
 
 
 def look_at_sqlite() -> Finding:
-    """The library that writes the ledger."""
+    """Check the library that writes the ledger."""
     note = sqlite_note()
     facts = {"sqlite": sqlite3.sqlite_version}
     if note is None:
@@ -29,7 +29,7 @@ def look_at_sqlite() -> Finding:
 
 
 def look_at_ledger(ledger: Path) -> list[Finding]:
-    """Whether a ledger can be written there, and how much room there is."""
+    """Return whether a ledger can be written there, and how much room there is."""
     folder = ledger.parent
     kind = file_system(folder) if folder.is_dir() else ""
     facts = {"ledger": str(ledger), "file_system": kind}
@@ -57,7 +57,7 @@ def _look_at_disk(folder: Path) -> Finding:
 
 
 def look_at_scratch(folder: str | None = None) -> Finding:
-    """Whether runs have room for their directories.
+    """Return whether runs have room for their directories.
 
     Args:
         folder: Where they are made; the usual place for temporary files if left out.
@@ -90,7 +90,7 @@ def look_at_load(jobs: int) -> Finding:
 
 
 def look_at_executor(wishes: ExecutorSettings) -> list[Finding]:
-    """Whether the cluster can be used, where runs are to happen on one; nothing is started there."""
+    """Return whether the cluster can be used, where runs are to happen on one; nothing is started there."""
     if wishes.kind == "local":
         return []
     try:

@@ -39,7 +39,7 @@ while True:
 
 
 def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Finding], dict[int, RunOutcome]]:
-    """Every configuration (of many, a few) once on the first instance; what came back, by configuration."""
+    """Run every configuration (of many, a few) once on the first instance; return what came back, by configuration."""
     outcomes: dict[int, RunOutcome] = {}
     # The last one is among the few: on a space it is the random draw.
     last = len(parts.configurations) - 1
@@ -104,7 +104,7 @@ def compare_worth(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding
 
 
 def look_at_clock(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:
-    """Whether the program waits, which its CPU time does not show."""
+    """Return whether the program waits, which its CPU time does not show."""
     measured = [each.measured for each in outcomes.values() if each.measured is not None]
     waited = [each for each in measured if "idle" in each.flags]
     if parts.clock == "wall" or len(waited) <= len(measured) / 2:
@@ -142,7 +142,7 @@ def _not_started(parts: Parts, outcome: RunOutcome) -> Finding:
 
 
 def _story(parts: Parts, outcome: RunOutcome) -> str:
-    """What happened to a run, with the command or the call to try it oneself and the program's last words."""
+    """Return what happened to a run, with the command or the call to try it oneself and the program's last words."""
     request, measured = outcome.request, outcome.measured
     element = parts.stream.at(request.instance)
     how = parts.program.how_started(request.config, element.instance, element.seed)
@@ -241,7 +241,7 @@ def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Findi
 
 
 def _same(answer: bytes, other: bytes, parts: Parts) -> bool:
-    """Whether two answers say the same; one that says nothing differs from none."""
+    """Return whether two answers say the same; one that says nothing differs from none."""
     return agrees(answer, other, parts.tolerance) or meaning(answer) is None
 
 
@@ -272,7 +272,7 @@ def try_cap(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome]) -> list
 
 
 def try_escape(isolation: str | None, folder: Path, *, memory: int | None = None) -> list[Finding]:
-    """A program that does its best to survive: it forks, leaves its session and ignores signals.
+    """Return a program that does its best to survive: it forks, leaves its session and ignores signals.
 
     Args:
         isolation: The level that was asked for; None for the best.
@@ -335,7 +335,7 @@ def _watched_memory(memory: int) -> Finding:
 
 
 def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, needed: bool) -> list[Finding]:
-    """The same run again and again, with the same seed: how much do its times differ?
+    """Repeat a run with the same seed: how much do its times differ?
 
     Args:
         parts: The scenario.

@@ -75,7 +75,7 @@ def _rows(path: Path, content: Iterator[tuple[int, str]], width: int) -> Iterato
 
 
 def split_values(line: str, where: str) -> list[str | None]:
-    """The values of a row; quotes of either kind enclose one, a backslash takes the next character as is."""
+    """Return the values of a row; quotes of either kind enclose one, a backslash takes the next character as is."""
     if "'" not in line and '"' not in line and "\\" not in line:
         return [None if value == "?" else value for value in map(str.strip, line.split(","))]
     values: list[str | None] = []
@@ -104,7 +104,7 @@ def _value(line: str, at: int, where: str) -> tuple[str | None, int]:
 
 
 def _quoted(line: str, at: int, where: str) -> tuple[str, int]:
-    """The text between quotes, and the position after the closing one."""
+    """Return the text between quotes, and the position after the closing one."""
     quote = line[at]
     letters: list[str] = []
     at += 1
@@ -127,7 +127,7 @@ def _skip_blanks(line: str, at: int) -> int:
 
 
 def _attribute(text: str, where: str, names: dict[str, int]) -> str:
-    """The name of a declared attribute; its type has to be one we know, but is not used."""
+    """Return the name of a declared attribute; its type has to be one we know, but is not used."""
     at = _skip_blanks(text, 0)
     if at < len(text) and text[at] in _QUOTES:
         name, at = _quoted(text, at, where)

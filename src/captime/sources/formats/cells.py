@@ -39,7 +39,7 @@ class CellError(ValueError):
     """What is wrong with one cell; the reader adds where."""
 
     def at(self, place: str) -> TableError:
-        """The same complaint with its place, for the user."""
+        """Return the same complaint with its place, for the user."""
         return TableError(f"{place}: {self}")
 
 
@@ -59,7 +59,7 @@ def read_number(text: str) -> float:
 
 
 def checked_number(seconds: float) -> float:
-    """The same number if it can be a runtime; infinity is not one here."""
+    """Return the same number if it can be a runtime; infinity is not one here."""
     if math.isnan(seconds):
         raise CellError("found nan; expected seconds, or inf for a run that never finished")
     if math.copysign(1.0, seconds) < 0:
@@ -70,7 +70,7 @@ def checked_number(seconds: float) -> float:
 
 
 def read_status(word: str) -> Ending:
-    """The ending a status word stands for."""
+    """Return the ending a status word stands for."""
     try:
         return STATUSES[word.strip().lower()]
     except KeyError:
@@ -78,7 +78,7 @@ def read_status(word: str) -> Ending:
 
 
 def read_cell(text: str) -> tuple[float, bool]:
-    """A cell of a wide table: (seconds, timed out). A status word may stand in for the number."""
+    """Return a cell of a wide table: (seconds, timed out). A status word may stand in for the number."""
     ending = STATUSES.get(text.strip().lower())
     if ending is None or ending is Ending.FINISHED:
         return read_number(text), False
@@ -86,7 +86,7 @@ def read_cell(text: str) -> tuple[float, bool]:
 
 
 def read_run(runtime: str, ending: Ending) -> tuple[float, bool]:
-    """A run with a status: (seconds, timed out). Infinity with a timeout means that no time was recorded.
+    """Return a run with a status: (seconds, timed out). Infinity with a timeout means that no time was recorded.
 
     The time of a run that never finishes is ignored, but it has to be a time.
     """

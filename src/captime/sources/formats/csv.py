@@ -56,7 +56,7 @@ def _records(path: Path) -> _Records:
 
 
 def split_record(line: str, where: str) -> list[str]:
-    """The cells of one line, blanks around them removed; linear in the length of the line."""
+    """Return the cells of one line, blanks around them removed; linear in the length of the line."""
     if line.count(",") >= MAX_COLUMNS:
         raise TableError(f"{where}: more than {MAX_COLUMNS} cells; expected fewer. Is it a table of runtimes?")
     cells = _split_quoted(line, where) if '"' in line else line.split(",")
@@ -96,7 +96,7 @@ def _skip_blanks(line: str, at: int) -> int:
 
 
 def _quoted_cell(line: str, at: int, where: str) -> tuple[str, int]:
-    """The text up to the closing quote, and where the cell ends (at a comma or at the end of the line)."""
+    """Return the text up to the closing quote, and where the cell ends (at a comma or at the end of the line)."""
     parts: list[str] = []
     while True:
         end = line.find('"', at)

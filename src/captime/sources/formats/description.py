@@ -89,7 +89,7 @@ def _cutoff(values: list[str], path: Path) -> float | None:
 
 
 def _facts(path: Path) -> dict[str, list[str]]:
-    """The wanted top-level keys with their words; a scalar is a list of one."""
+    """Return the wanted top-level keys with their words; a scalar is a list of one."""
     facts: dict[str, list[str]] = {}
     current: list[str] | None = None
     for number, line in text_lines(path, max_line=_MAX_LINE):
@@ -131,7 +131,7 @@ def _unquoted(word: str) -> str:
 
 
 def _without_comment(line: str) -> str:
-    """The line up to a `#` that starts it or follows a blank, outside quotes."""
+    """Return the line up to a `#` that starts it or follows a blank, outside quotes."""
     quote = ""
     for at, letter in enumerate(line):
         if quote:

@@ -12,7 +12,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def text_lines(path: Path, *, max_line: int) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file, numbered from 1, without their line ends (LF or CRLF, also mixed).
+    """Yield the lines of a UTF-8 file, numbered from 1, without their line ends (LF or CRLF, also mixed).
 
     A byte order mark at the start is skipped. NUL characters, lone carriage returns, bytes that are not
     UTF-8 and lines of more than `max_line` bytes are refused with their place.

@@ -23,7 +23,7 @@ LONG_FORM_HINT = "the long form needs columns named configuration, instance and 
 
 
 def find_roles(header: Sequence[str], where: str) -> dict[str, int] | None:
-    """Which column plays which part, or None if this is not the header of a long form."""
+    """Return which column plays which part, or None if this is not the header of a long form."""
     words = [name.strip().lower() for name in header]
     found = {role: [n for n, word in enumerate(words) if word in known] for role, known in ROLES.items()}
     if not all(found[role] for role in REQUIRED):
@@ -90,7 +90,7 @@ class LongForm:
         recorded_limit: float | None = None,
         notes: Sequence[str] = (),
     ) -> RuntimeTable:
-        """The table, in order of first appearance; every pair must have been run exactly once."""
+        """Return the table, in order of first appearance; every pair must have been run exactly once."""
         if not len(self):
             raise TableError(f"{self._name}: there is no run; expected at least one. Is the file complete?")
         column = np.frombuffer(self._column, dtype=np.int64)

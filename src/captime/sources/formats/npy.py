@@ -41,7 +41,7 @@ def made_up(letter: str, count: int) -> list[str]:
 
 
 def as_runtimes(array: npt.NDArray[Any], where: str) -> FloatArray:
-    """The array as 64-bit seconds, if it is a table at all."""
+    """Return the array as 64-bit seconds, if it is a table at all."""
     if array.ndim != 2 or 0 in array.shape:
         raise TableError(
             f"{where}: found an array of shape {array.shape}; expected two dimensions that are not empty, "
@@ -77,7 +77,7 @@ def read_array(stream: BinaryIO, size: int, where: str, kinds: str) -> npt.NDArr
 
 
 def _read_header(stream: BinaryIO, where: str) -> tuple[str, int]:
-    """The text of the header, and how many bytes it took."""
+    """Return the text of the header, and how many bytes it took."""
     start = stream.read(8)
     if len(start) < 8 or not start.startswith(_MAGIC):
         raise TableError(f"{where}: it does not start like a .npy file; expected one written by numpy.save")

@@ -78,7 +78,7 @@ def write_npz(table: RuntimeTable, path: Path) -> None:
 
 
 def _read_arrays(path: Path) -> tuple[_Arrays, list[str]]:
-    """The known arrays by their first name, and a note about the others."""
+    """Return the known arrays by their first name, and a note about the others."""
     arrays: _Arrays = {}
     try:
         with zipfile.ZipFile(path) as archive:

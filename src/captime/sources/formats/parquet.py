@@ -26,7 +26,7 @@ class _Column:
     texts: list[str] | None
 
     def text(self, row: int) -> str:
-        """The cell as CSV would spell it; a null is empty."""
+        """Return the cell as CSV would spell it; a null is empty."""
         if self.null[row]:
             return ""
         value: float | int = self.values[row].item()

@@ -52,7 +52,7 @@ class DataOnlyUnpickler(pickle.Unpickler):
 
 
 def load(stream: BinaryIO) -> object:
-    """The one object in the stream, made of plain values."""
+    """Return the one object in the stream, made of plain values."""
     value: object = DataOnlyUnpickler(stream, encoding="utf-8").load()
     if stream.read(1):
         raise RefusedError("something follows the end of the pickle")
@@ -93,7 +93,7 @@ def _name(key: object) -> str:
 
 
 def _numbers(name: str, runs: "list[object] | tuple[object, ...]") -> "array[float]":
-    """The runtimes; whole numbers are fine, truth values and gaps are not."""
+    """Return the runtimes; whole numbers are fine, truth values and gaps are not."""
     numbers = array("d")
     for position, run in enumerate(runs, start=1):
         if type(run) is not float and type(run) is not int:
