@@ -28,22 +28,25 @@ from captime.utilities import parse_utility
 
 RECORDED = Path(__file__).parent / "rules_of_deciding.json"
 UTILITY = parse_utility("log-laplace(20, 1)")
-KINDS, SLOTS = ("race", "pool"), (1, 8, 64)
+KINDS, SLOTS = ("race", "race, schedule 2", "pool"), (1, 8, 64)
+SCHEDULES = {"race": 1, "race, schedule 2": 2}
+"""Campaigns keep the schedule they were begun with, so decisions of each one are guarded."""
 SHOWN = 24
 """How many runs are recorded one by one, to show where two stories part; all of them are in the digest."""
 
 
 def procedure_of(kind: str, limit: float) -> Procedure:
     """A race of 12 listed configurations, or a pool that draws and proposes up to 40."""
-    if kind == "race":
-        return Race(Problem(12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=1500, seed=11))
+    if kind in SCHEDULES:
+        schedule = SCHEDULES[kind]
+        return Race(Problem(12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=1500, seed=11, schedule=schedule))
     terms = PoolTerms(n_listed=2, limit=40)
     return Pool(Problem(40, UTILITY, 0.1, 0.3, captime_limit=limit, n_instances=1500, seed=11, pool=terms), gamma=0.3)
 
 
 def decided(kind: str, slots: int) -> dict[str, Any]:
     """The runs that were asked for, in order, and the certificates that were held on the way."""
-    table = synthetic_table(5, 12 if kind == "race" else 40, 1500, limit=300.0)
+    table = synthetic_table(5, 12 if kind in SCHEDULES else 40, 1500, limit=300.0)
     procedure = procedure_of(kind, table.limit)
     executor = VirtualExecutor(table, stream_of("given", table.groups, 0), slots)
     runs: list[list[int]] = []

@@ -31,6 +31,7 @@ from captime.campaign.identity import (
     check_identity,
     known_instances,
     remembered,
+    schedule_on_record,
     short_captimes_on_record,
     step_on_record,
 )
@@ -220,6 +221,7 @@ class AskTell:
             question.begun_towards(first_goal(question, ledger)),
             duel_step=step_on_record(ledger.scenario),
             short_captimes=short_captimes_on_record(ledger.scenario),
+            schedule=schedule_on_record(ledger.scenario),
         )
         length = None if length is None else int(str(length))
         self._procedure, self._evidence, roster = self._fresh_books(begun, length)

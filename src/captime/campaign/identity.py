@@ -23,9 +23,10 @@ from captime.scenario.identity import as_recorded_now, difference, grown, plain,
 from captime.streams import FiniteStream, InstanceStream
 
 _GOAL, _LENGTH, _LISTED, _STEP, _SHORT = "goal", "length", "listed", "difference_step", "short_captimes"
+_SCHEDULE = "schedule"
 """What a ledger is told beside the identity: the first goal, the first length of the stream, in which order its
-instances were listed, from which and from the seed the order of a shuffled stream follows, the first step of duels, and
-whether runs of a race may be stopped early and repeated."""
+instances were listed, from which and from the seed the order of a shuffled stream follows, the first step of duels,
+whether runs of a race may be stopped early and repeated, and by which rules a race orders its runs."""
 _HAVE_DUELS = ("race", "pool")
 _GROWING = ("instances", "configurations")
 
@@ -50,6 +51,7 @@ def remembered(question: Question) -> dict[str, object]:
     if question.procedure in _HAVE_DUELS:
         beside[_STEP] = difference_step(question.epsilon)
         beside[_SHORT] = question.problem().short_captimes
+        beside[_SCHEDULE] = question.problem().schedule
     return {**question.identity, _GOAL: question.epsilon, _LENGTH: question.stream.length, **beside}
 
 
@@ -78,6 +80,12 @@ def short_captimes_on_record(scenario: Mapping[str, object]) -> bool:
     return bool(scenario.get(_SHORT, False))
 
 
+def schedule_on_record(scenario: Mapping[str, object]) -> int:
+    """Return by which rules a race orders its runs; ledgers that do not say were begun under the first ones."""
+    said = scenario.get(_SCHEDULE, 1)
+    return said if isinstance(said, int) else 1
+
+
 def population_on_record(scenario: Mapping[str, object]) -> Population:
     """Return what the claim of a ledger is about; ledgers that do not say were begun when all were about draws."""
     instances = scenario.get("instances")
@@ -90,7 +98,7 @@ def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
     with LedgerReader(path) as reader:
         before = as_recorded_now(reader.scenario)
         notes = reader.events()
-    for beside in (_GOAL, _LENGTH, _LISTED, _STEP, _SHORT):
+    for beside in (_GOAL, _LENGTH, _LISTED, _STEP, _SHORT, _SCHEDULE):
         before.pop(beside, None)
     for section in _GROWING:
         added = [entry for note in notes if note.kind == section for entry in _entries(note.facts)]

@@ -12,6 +12,7 @@ from captime.errors import ScenarioError
 from captime.ledger.rows import ConfigRow
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.procedures.options import build_procedure
+from captime.procedures.problem import SCHEDULE
 from captime.programs.answers import TOLERANCE
 from captime.programs.protocol import GrowingProgram
 from captime.scenario.identity import plain
@@ -75,6 +76,7 @@ class Question:
         identity: Everything the answer depends on, in words that JSON knows; a ledger belongs to one identity.
         duel_step: See `Problem`; of a ledger that was begun when there was one step for all goals.
         short_captimes: See `Problem`; as it was when the ledger was begun. None: whatever the program allows.
+        schedule: See `Problem`; as it was when the ledger was begun.
         population: The instances that the claim is about.
     """
 
@@ -99,6 +101,7 @@ class Question:
     newcomers: tuple[ConfigRow, ...] = ()
     duel_step: float | None = None
     short_captimes: bool | None = None
+    schedule: int = SCHEDULE
     population: Population = Population.DRAWN
 
     @property
@@ -155,6 +158,7 @@ class Question:
             pool=None if self.proposer is None else pool_terms_of(self.proposer),
             duel_step=self.duel_step,
             short_captimes=self.program.repeatable if self.short_captimes is None else self.short_captimes,
+            schedule=self.schedule,
             population=self.population,
         )
 

@@ -19,6 +19,7 @@ from captime.campaign.identity import (
     Growth,
     check_identity,
     remembered,
+    schedule_on_record,
     short_captimes_on_record,
     step_on_record,
 )
@@ -316,6 +317,7 @@ class _Campaign:
             question.begun_towards(first_goal(question, ledger)),
             duel_step=step_on_record(ledger.scenario),
             short_captimes=short_captimes_on_record(ledger.scenario),
+            schedule=schedule_on_record(ledger.scenario),
         )
         return begun.build(None if length is None else int(str(length)))
 

@@ -12,6 +12,11 @@ from captime.errors import ScenarioError
 from captime.procedures.pool_terms import PoolTerms
 from captime.utilities.protocol import Utility
 
+CHEAPEST_FROM = 2
+"""From this schedule on, that one of the first ranks leads a race whose certificate seems to cost least."""
+SCHEDULE = 2
+"""The rules by which a new race orders its runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -36,6 +41,8 @@ class Problem:
             that takes the same time again with the same seed. If not, every run of a race is made once.
         population: The instances that the stop rule and the certificate are about. `these` needs a stream that is a
             uniformly random order of `n_instances` instances, and runs that take the same time again.
+        schedule: By which rules a race orders its runs, `SCHEDULE` for new campaigns. A campaign keeps those it was
+            begun with, because decisions depend on them; validity does not.
     """
 
     n_configs: int
@@ -50,6 +57,7 @@ class Problem:
     pool: PoolTerms | None = None
     duel_step: float | None = None
     short_captimes: bool = True
+    schedule: int = SCHEDULE
     population: Population = Population.DRAWN
 
     def __post_init__(self) -> None:

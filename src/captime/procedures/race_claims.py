@@ -13,9 +13,9 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule, Stops
-from captime.procedures.agenda import Agenda
+from captime.procedures.agenda import Agenda, runs_missing
 from captime.procedures.duels import Duels, lead
-from captime.procedures.problem import Problem
+from captime.procedures.problem import CHEAPEST_FROM, Problem
 from captime.procedures.race_late import LATE_LOWER, LATE_SHOWN, LATE_UPPER, Latecomers
 from captime.procedures.race_terms import (
     LOWER,
@@ -32,6 +32,9 @@ from captime.procedures.scoreboard import Scoreboard, grown
 
 # Nobody takes the lead on fewer common positions.
 _ENOUGH_TO_LEAD = 8
+# Of the first ranks so many are considered as leaders, whenever there are so many times more runs. Another one leads if
+# its certificate seems to cost less than this share of the leader's.
+_CONSIDERED, _LOOK_AGAIN, _CHEAPER = 8, 1.15, 0.75
 # Captimes are first cut as this epsilon needs it; longer ones come when epsilon has come near.
 _FIRST_TRUNCATION = 0.1
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
@@ -84,6 +87,9 @@ class Claims:
         )
         self._board = Scoreboard(n_configs, 1.0 / boost)
         self._duels = self._fresh_duels()
+        # Duels of somebody who does not lead, and how many runs there were when that was last looked at.
+        self._other_duels: Duels | None = None
+        self._looked_at = 0
         self._late = Latecomers(n_configs, problem.delta)
         self._start: int | None = None
         # Until there is a ranking, everyone has the same prior.
@@ -114,9 +120,10 @@ class Claims:
         own = self._log_rank[config] - math.log(LOWER * self.problem.delta)
         return self._late.level(LATE_LOWER, config, own)
 
-    def _log_duels(self, challengers: IntArray) -> FloatArray:
-        own = float(self._log_rank[self.leader]) - math.log(PAIRED * self.problem.delta)
-        return self._late.duels(self.leader, challengers, own)
+    def _log_duels(self, challengers: IntArray, leader: int | None = None) -> FloatArray:
+        leads = self.leader if leader is None else leader
+        own = float(self._log_rank[leads]) - math.log(PAIRED * self.problem.delta)
+        return self._late.duels(leads, challengers, own)
 
     def _log_shown(self) -> FloatArray:
         # The warm start's scores count here, and the prior was ranked on them: so this level knows nothing of ranks.
@@ -162,6 +169,8 @@ class Claims:
 
     def _consider_leaders(self, fresh: list[int]) -> None:
         """A challenger that clearly beats the leader on their common positions takes over; validity does not care."""
+        if self.problem.schedule >= CHEAPEST_FROM:
+            self._lead_with_cheapest()
         for config in fresh:
             ahead = lead(self._board, config, self.leader)
             # Ahead by more than half of epsilon, and by more than two standard errors.
@@ -171,6 +180,53 @@ class Claims:
                 and ahead.sum() > 2.0 * math.sqrt(float(ahead @ ahead))
             ):
                 self._crown(config)
+
+    def _lead_with_cheapest(self) -> None:
+        """Let the one of the first ranks lead whose certificate seems to cost least from here.
+
+        Duels and bounds of another leader follow from the runs there are, at the level of its own rank. So the look
+        costs no run, and validity holds for every choice of leaders.
+        """
+        runs = int(self._board.scored.sum())
+        if runs < _LOOK_AGAIN * self._looked_at:
+            return
+        self._looked_at = runs
+        enough = np.flatnonzero(self._board.scored >= _ENOUGH_TO_LEAD)
+        enough = enough[enough != self.leader]
+        first = enough[np.argsort(self._log_rank[enough], kind="stable")][:_CONSIDERED]
+        now = self._cost_to_certify(self.leader, self._epsilons())
+        costs = [self._cost_to_certify(each, self._epsilons_of(each)) for each in first.tolist()]
+        if costs and min(costs) < _CHEAPER * now:
+            self._crown(int(first[int(np.argmin(costs))]))
+
+    def _epsilons_of(self, leader: int) -> FloatArray:
+        """By how much each configuration may be better than another leader, by own bounds or by duel."""
+        which = np.array([leader])
+        lower = max(float(self.lower[leader]), float(self._board.lower(which, self._log_lower(which))[0]))
+        epsilon: FloatArray = np.maximum(self.upper - lower, 0.0)
+        epsilon[leader] = 0.0
+        fought = np.flatnonzero(epsilon > self.problem.epsilon)
+        if self._paired and len(fought):
+            if self._other_duels is None:
+                self._other_duels = self._fresh_duels()
+            self._other_duels.restart(self._board, leader)
+            shown = self._other_duels.margins(self._board, leader, fought, self._log_duels(fought, leader))
+            epsilon[fought] = np.minimum(epsilon[fought], shown)
+        return epsilon
+
+    def _cost_to_certify(self, leader: int, epsilon: FloatArray) -> float:
+        """About how many more runs it takes until a leader has cleared all others, its own runs included.
+
+        Args:
+            leader: Who leads.
+            epsilon: By how much each of the others may be better.
+        """
+        mean, scored, goal = self._board.means(), self._board.scored, self._aim
+        left = np.flatnonzero(epsilon > goal)
+        have = np.maximum(np.minimum(scored[left], scored[leader]), 1)
+        missing = np.maximum(runs_missing(epsilon[left], mean[left] - mean[leader], have, goal), 1.0)
+        ahead = float((scored[left] + missing).max(initial=0.0)) - float(scored[leader])
+        return float(missing.sum()) + max(ahead, 0.0)
 
     def _crown(self, config: int) -> None:
         """Clearing belongs to one leader: everyone is cleared afresh."""
@@ -212,6 +268,7 @@ class Claims:
         self._read = np.append(self._read, np.zeros(count, dtype=np.int64))
         for each in (self._board, self._duels, self._agenda):
             each.enter(count)
+        self._other_duels = None
         self._waiting |= dict.fromkeys(range(first, first + count), earliest)
         self._let_in()
         if self._best is not None:
@@ -236,7 +293,7 @@ class Claims:
         """Another goal from now on. Bounds stay; duels are weighed at other margins, which are right at all of them."""
         self.problem = replace(self.problem, epsilon=epsilon)
         self._aim = max(epsilon, _SMALLEST_EPSILON)
-        self._duels = self._fresh_duels()
+        self._duels, self._other_duels = self._fresh_duels(), None
         self._duels.restart(self._board, self.leader)
         if self._start is not None and self._paired:
             self._fight()
