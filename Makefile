@@ -6,7 +6,10 @@ BIN    := $(VENV)/bin
 # Tests run on as many workers as there are cores.
 WORKERS ?= auto
 
-.PHONY: help demo test check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-start size trace bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+# Interpreters on which `make dist-check` installs the packages.
+PYTHONS ?= python3.11 python3.12 python3.13
+
+.PHONY: help demo test docs docs-serve notebooks changelog dist-check release-check install-size check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-start size trace bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,8 +22,16 @@ $(VENV)/stamp: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e research
 	@touch $@
 
-demo: $(VENV)/stamp  ## a real solver, configured in about a minute: certificate, independent check, picture
-	$(BIN)/python -m captime demo --out demo-out
+# The demo has an environment of its own, with nothing in it that the demo does not need.
+.venv-demo/stamp: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "captime needs Python 3.11 or newer; use make PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	@touch $@
+
+demo: .venv-demo/stamp  ## a real solver, configured in about a minute: certificate, independent check, picture
+	.venv-demo/bin/python -m captime demo --out demo-out
 
 test: check unit  ## everything CI runs: lint, types, layers, tests
 
@@ -99,6 +110,15 @@ bench-report: $(VENV)/stamp  ## a report on a million runs: time and size
 bench-dashboard: $(VENV)/stamp  ## what fifty open dashboard pages cost a campaign: commits with and without them
 	$(BIN)/python benchmarks/dashboard.py
 
+docs: $(VENV)/stamp  ## the documentation site, built strictly into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
+
+docs-serve: $(VENV)/stamp  ## the site at http://127.0.0.1:8000, built again when a page changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+notebooks: $(VENV)/stamp  ## execute the notebooks of docs/notebooks again and store their outputs
+	$(BIN)/python docs/notebooks/run.py
+
 screenshots: $(VENV)/stamp  ## pictures of README and docs, from a demo campaign (needs Chromium)
 	$(BIN)/python docs/screenshots.py
 
@@ -127,8 +147,21 @@ measure-highs-cascade: $(VENV)/stamp  ## measure that table (idle machine; needs
 measure-cplex-auction: $(VENV)/stamp  ## measure CPLEX on auctions (idle machine; needs the wheel cplex, with a licence of its own)
 	$(BIN)/python experiments/measure/measure.py cplex-auction --out experiments/measure/out
 
-dist: $(VENV)/stamp  ## wheel and sdist
+dist: $(VENV)/stamp  ## wheel and sdist, and their hashes
 	$(BIN)/python -m build
+	sha256sum dist/*
+
+dist-check:  ## install wheel and sdist of dist/ in clean environments, one for each of PYTHONS, and try them
+	$(PYTHON) packaging/check_dist.py dist $(PYTHONS)
+
+install-size:  ## what a bare installation of the wheel in dist/ takes, package by package
+	$(PYTHON) packaging/check_dist.py dist $(PYTHON) --size
+
+changelog: $(VENV)/stamp  ## collect the fragments of changelog.d into CHANGELOG.md under the version of the package
+	$(BIN)/python packaging/changelog.py
+
+release-check: $(VENV)/stamp  ## is TAG the version of the package, of CITATION.cff, of the recipe and of the changelog?
+	$(BIN)/python packaging/release_check.py "$(TAG)"
 
 clean:  ## forget everything that can be made again
-	rm -rf $(VENV) .venv-peers build dist demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-peers .venv-demo build dist site demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

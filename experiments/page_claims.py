@@ -67,20 +67,20 @@ def up_below_naive(found: Found) -> Verdict:
 
 def naive_keeps_up(found: Found) -> Verdict:
     """Uniform utility, Naive at the captime after which nothing has any worth."""
-    times = _ratio(found["figure-3"]["Naive at κ = κ0"], "Naive, κ = κ0", UP)
+    times = ratios(found["figure-3"]["Naive at κ = κ0"], "Naive, κ = κ0", UP)
     return Verdict(max(times) <= 1.2 if times else None, _range(times, "times UP's cost"))
 
 
 def naive_far_worse(found: Found) -> Verdict:
     """Uniform utility, Naive at ten times that captime."""
-    times = _ratio(found["figure-3"]["Naive at κ = 10 κ0"], "Naive, κ = 10 κ0", UP)
-    return _at_least(times, 1.5, "times UP's cost")
+    times = ratios(found["figure-3"]["Naive at κ = 10 κ0"], "Naive, κ = 10 κ0", UP)
+    return at_least(times, 1.5, "times UP's cost")
 
 
 def oup_below_up(found: Found) -> Verdict:
     """At every epsilon, both utilities, the old rule for both."""
-    times = [each for curves in found["follow-up-1"].values() for each in _ratio(curves, UP, "OUP")]
-    return _at_least(times, 1.0, "times OUP's cost")
+    times = [each for curves in found["follow-up-1"].values() for each in ratios(curves, UP, "OUP")]
+    return at_least(times, 1.0, "times OUP's cost")
 
 
 def oup_spares_the_bad(found: Found) -> Verdict:
@@ -96,8 +96,8 @@ def oup_spares_the_bad(found: Found) -> Verdict:
 def new_rule_pays(found: Found) -> Verdict:
     """Old rule against new one, for UP and for OUP, at every epsilon."""
     curves = found["follow-up-6"][LOG_LAPLACE]
-    times = [each for who in (UP, "OUP") for each in _ratio(curves, f"{who}, old rule", f"{who}, new rule")]
-    return _at_least(times, 1.0, "times the new rule's cost")
+    times = [each for who in (UP, "OUP") for each in ratios(curves, f"{who}, old rule", f"{who}, new rule")]
+    return at_least(times, 1.0, "times the new rule's cost")
 
 
 def coup_keeps_its_past(found: Found) -> Verdict:
@@ -116,8 +116,8 @@ def race_cheapest(found: Found) -> Verdict:
     times: list[float] = []
     for curves in found["follow-up-1"].values():
         for other in curves.keys() - {RACE}:
-            times += _ratio(curves, other, RACE)
-    return _at_least(times, 1.0, "times the race's cost")
+            times += ratios(curves, other, RACE)
+    return at_least(times, 1.0, "times the race's cost")
 
 
 def answers_before_guarantees(found: Found) -> Verdict:
@@ -183,11 +183,12 @@ def _known(band: Band) -> tuple[FloatArray, IntArray]:
     return cost, np.flatnonzero(~np.isnan(cost))
 
 
-def _at_least(times: Sequence[float], least: float, of_what: str) -> Verdict:
+def at_least(times: Sequence[float], least: float, of_what: str) -> Verdict:
+    """Judge whether all ratios are at least a number."""
     return Verdict(min(times) >= least if times else None, _range(times, of_what))
 
 
-def _ratio(curves: dict[str, Band], one: str, other: str) -> list[float]:
+def ratios(curves: dict[str, Band], one: str, other: str) -> list[float]:
     """How many times the other's cost the one's is, wherever both have a number."""
     if one not in curves or other not in curves:
         return []

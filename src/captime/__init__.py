@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from captime.sources import RuntimeTable, read_table
     from captime.utilities import UTILITIES, Utility, from_callable, parse_utility, survival
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "campaign": ("CampaignResult",),

@@ -1,0 +1,18 @@
+# captime with its extras: docker build -t captime . && docker run --rm -v "$PWD:/data" captime run scenario.toml
+# Solvers are not part of it; derive an image from this one and add yours.
+FROM python:3.12-slim-bookworm AS build
+WORKDIR /src
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY src src
+RUN python -m venv /opt/captime \
+    && /opt/captime/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[plot,parquet,yaml,dashboard,dask]'
+
+FROM python:3.12-slim-bookworm
+COPY --from=build /opt/captime /opt/captime
+ENV PATH=/opt/captime/bin:$PATH
+RUN useradd --uid 1000 --create-home captime
+USER 1000
+WORKDIR /data
+# `docker run --init` reaps processes that a target leaves behind.
+ENTRYPOINT ["captime"]
+CMD ["--help"]
