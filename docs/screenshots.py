@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 (a script beside pages, not a package)
 """The pictures of the README and of these pages, from a demo campaign.
 
     python docs/screenshots.py [FOLDER] [--ledger LEDGER]
@@ -104,7 +103,7 @@ def dashboard(ledger: Path) -> Iterator[str]:
 def shoot(page: Any, path: Path) -> None:
     """What is in the window."""
     page.screenshot(path=str(path))
-    print(path)  # noqa: T201 (a script that prints)
+    print(path)
 
 
 def main() -> None:

@@ -40,9 +40,8 @@ SEEDS = 3
 INTRODUCTION = """\
 # The paper's Figures 1 to 3 on recorded configuration tables
 
-The paper runs its experiments on random configurations of CPLEX and minisat. Its own files are not public in a form
-that could be used here; the tables below are of the same kind. Two of them, rcw and regions, are from the paper's own
-instance families. The rows come from two public repositories: [MPSEAS](https://github.com/Theomat/MPSEAS) (CPLEX and
+The paper runs its experiments on random configurations of CPLEX and minisat. Its own files were not available here; the
+tables below are of the same kind. Those of CPLEX are from the paper's own instance families, rcw and regions. The rows come from two public repositories: [MPSEAS](https://github.com/Theomat/MPSEAS) (CPLEX and
 kissat, MIT licence) and [EPM_DNN](https://github.com/mlindauer/EPM_DNN) (SPEAR, BSD licence). The tables are not
 copied into this repository. With the folder at hand,
 

@@ -1,7 +1,7 @@
 """Collect the fragments of changelog.d into CHANGELOG.md under the version of the package, and delete them."""
 
 import argparse
-import datetime
+import datetime as dt
 import re
 import sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def package_version() -> str:
 def main() -> None:
     """Write CHANGELOG.md and delete the fragments."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--date", default=datetime.datetime.now(tz=datetime.UTC).date().isoformat())
+    arguments.add_argument("--date", default=dt.datetime.now(tz=dt.UTC).date().isoformat())
     options = arguments.parse_args()
     path, folder = ROOT / "CHANGELOG.md", ROOT / "changelog.d"
     try:

@@ -1,7 +1,7 @@
 """Install the packages of a folder in clean environments: `check_dist.py dist python3.11 python3.12 [--size]`.
 
-Every interpreter that is there gets two environments, one for the wheel and one for the sdist. In each, captime says its
-version, lists its members, races a shipped table and finds its data. An interpreter that is not there is named.
+Every interpreter gets two environments, one for the wheel and one for the sdist. In each, captime prints its
+version, its members, its tables and a utility. An interpreter that is not there is left out, by name.
 """
 
 import argparse

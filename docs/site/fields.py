@@ -99,4 +99,4 @@ def _escaped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(page())  # noqa: T201 (a script that prints)
+    print(page())

@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
-import fields  # noqa: E402 (a script beside this one)
+import fields
 
 ROOT = Path(__file__).parents[2]
 # Pages that stand elsewhere in the repository, and where they are on the site.
@@ -40,8 +40,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages and pictures from elsewhere, the notebooks and the generated pages."""
     for source, site in ELSEWHERE.items():
         files.append(File.generated(config, site, content=(ROOT / source).read_text(encoding="utf-8")))
-        for picture in pictures_of(ROOT / source):
-            name = picture.relative_to(ROOT).as_posix()
+    shown = {each for page in [*ELSEWHERE, *(ROOT / "docs").glob("*.md")] for each in pictures_of(ROOT / page)}
+    for picture in sorted(shown):
+        name = picture.relative_to(ROOT).as_posix()
+        if not name.startswith("docs/"):
             files.append(File.generated(config, name, abs_src_path=str(picture)))
     files.append(File.generated(config, FIELDS, content=fields.page()))
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
@@ -91,7 +93,7 @@ def link(target: str, source: str, site: str, known: set[str], repository: str) 
 
 
 def pictures_of(page: Path) -> list[Path]:
-    """Return the pictures that a page from elsewhere shows."""
+    """Return the pictures that a page shows."""
     targets = [target for _, _, target in LINK.findall(page.read_text(encoding="utf-8"))]
     shown = [page.parent / target for target in targets if target.endswith(PICTURES) and "://" not in target]
     return sorted({path.resolve() for path in shown if path.exists()})
@@ -123,7 +125,7 @@ def _output(output: dict[str, Any]) -> Iterator[str]:
         yield f"![output](data:image/png;base64,{picture})"
     elif "text/html" in data:
         # One line: blank lines would end the block of HTML.
-        yield f"<div class=\"output\">{' '.join(''.join(data['text/html']).split())}</div>"
+        yield f'<div class="output">{" ".join("".join(data["text/html"]).split())}</div>'
     else:
         text = "".join(output.get("text", data.get("text/plain", ""))).rstrip()
         if text:

@@ -23,12 +23,13 @@ ROOT = Path(__file__).parents[2]
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in sorted(
-        [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")],
+        [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")],
     )
 }
 # Typer once stood on click and now carries its own copy of it: the type differs, the shape is the same.
 PROGRAM: Any = typer.main.get_command(app)
 EXAMPLE = "captime simulate examples/solvers.csv --utility 'uniform(1min)' --epsilon 0.2"
+TABLE = "docs/guides/table.md"
 FRAGMENT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\.(added|changed|fixed|removed)\.md")
 
 
@@ -52,7 +53,9 @@ def first_column(text: str) -> list[str]:
 
 def shell_lines() -> list[str]:
     """Every command that a page tells the reader to type, once."""
-    lines = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
+    # Getting started and the guides are followed as a whole: tests/unit/test_guides_walked.py.
+    pages = [page for page in PAGES if not page.startswith(("docs/start/", "docs/guides/")) or page == TABLE]
+    lines = [line for page in pages for block in blocks(page, "sh") for line in block.splitlines()]
     return list(dict.fromkeys(line.strip() for line in lines))
 
 
@@ -225,7 +228,11 @@ def test_the_citation_is_of_this_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/a-runs-walk.md", "docs/python.md", "docs/spaces.md"])
+# What CONTRIBUTING.md shows are files of examples/adding, which have tests of their own.
+WITH_PYTHON = [page for page in sorted(PAGES) if page != "CONTRIBUTING.md" and blocks(page, "python")]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON)
 def test_python_blocks_run(page: str, workplace: Path) -> None:
     """Each block stands on its own; what it asserts is true."""
     found = blocks(page, "python")
@@ -249,11 +256,11 @@ def test_commands_shown_can_be_typed(line: str, workplace: Path) -> None:
         ("Which procedure?", f"{EXAMPLE} --compare race,fixed-captimes,up"),
     ],
 )
-def test_the_readme_shows_what_is_really_printed(heading: str, line: str, workplace: Path) -> None:
-    """Every line of the output in the README, but for the ellipses, is printed by the command above it."""
+def test_the_page_on_tables_shows_what_is_really_printed(heading: str, line: str, workplace: Path) -> None:
+    """Every line of the output on the page, but for the ellipses, is printed by the command above it."""
     pytest.importorskip("matplotlib")
-    assert line in section("README.md", heading)
-    shown = re.findall(r"^```text\n(.*?)^```$", section("README.md", heading), flags=re.MULTILINE | re.DOTALL)[-1]
+    assert line in section(TABLE, heading)
+    shown = re.findall(r"^```text\n(.*?)^```$", section(TABLE, heading), flags=re.MULTILINE | re.DOTALL)[-1]
     printed = {" ".join(row.split()) for row in typed(line).stdout.splitlines()}
     expected = [" ".join(row.split()) for row in shown.splitlines() if row != "…"]
     assert [row for row in expected if row not in printed] == []
@@ -261,9 +268,7 @@ def test_the_readme_shows_what_is_really_printed(heading: str, line: str, workpl
 
 def test_the_table_shown_is_the_one_in_the_examples() -> None:
     """The first lines of examples/solvers.csv."""
-    shown = re.findall(
-        r"^```text\n(.*?)^```$", section("README.md", "Sixty seconds with a table"), re.MULTILINE | re.DOTALL
-    )
+    shown = re.findall(r"^```text\n(.*?)^```$", section(TABLE, "Sixty seconds with a table"), re.MULTILINE | re.DOTALL)
     assert (ROOT / "examples" / "solvers.csv").read_text(encoding="utf-8").startswith(shown[0])
 
 
@@ -278,10 +283,10 @@ def test_no_page_names_a_place_on_somebodys_machine() -> None:
         assert not re.search(r"(?<![\w.])/(home|Users|tmp|work|root|var)/", text), page
 
 
-def test_the_readme_has_the_exit_codes_of_run() -> None:
+def test_the_page_of_exit_codes_has_those_of_run() -> None:
     """All of them, and 1 for a bug of ours."""
     told = re.findall(r"\b(\d+)(?:, (\d+))?:", run_command.__doc__ or "")
     codes = {int(code) for pair in told for code in pair if code}
-    listed = section("README.md", "Your own program").partition("Exit codes of `captime run`:")[2].partition("\n\n")[0]
-    assert {int(code) for code in re.findall(r"\*\*(\d+)\*\*", listed)} == codes | {1}
+    rows = re.findall(r"^\| (\d[\d, ]*) \|", PAGES["docs/reference/exit-codes.md"], flags=re.MULTILINE)
+    assert {int(code) for row in rows for code in row.split(",")} == codes | {1, 8}
     assert {0, 2, 3, 4, 5, 6, 7, 130, 143} == codes
