@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from page_claims import CLAIMS, Curves, Found, Verdict, at_least, ratios, reading
 
-from captime.experiments.paper import RACE
-from captime.experiments.rows import Band, bands, read_rows
 from captime.utilities.durations import duration_text
+from captime_research.experiments.paper import RACE
+from captime_research.experiments.rows import Band, bands, read_rows
 
 HERE = Path(__file__).parent
 FIGURES = {
@@ -41,9 +41,10 @@ INTRODUCTION = """\
 # The paper's Figures 1 to 3 on recorded configuration tables
 
 The paper runs its experiments on random configurations of CPLEX and minisat. Its own files were not available here; the
-tables below are of the same kind. Those of CPLEX are from the paper's own instance families, rcw and regions. The rows come from two public repositories: [MPSEAS](https://github.com/Theomat/MPSEAS) (CPLEX and
-kissat, MIT licence) and [EPM_DNN](https://github.com/mlindauer/EPM_DNN) (SPEAR, BSD licence). The tables are not
-copied into this repository. With the folder at hand,
+tables below are of the same kind. Those of CPLEX are from the paper's own instance families, rcw and regions. The rows
+come from two public repositories: [MPSEAS](https://github.com/Theomat/MPSEAS) (CPLEX and kissat, MIT licence) and
+[EPM_DNN](https://github.com/mlindauer/EPM_DNN) (SPEAR, BSD licence). The tables are not copied into this repository.
+With the folder at hand,
 
 ```text
 python experiments/configured.py --tables FOLDER
@@ -96,15 +97,15 @@ def main() -> None:
 
 
 def compute(figure: str, path: Path, out: Path, seeds: int, jobs: int) -> None:
-    """Draw one figure of one table with `captime experiment`."""
+    """Draw one figure of one table with `captime-experiment`."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         # The name of a table is the name of its file.
         named = Path(folder) / f"{path.parent.name}.csv"
         named.symlink_to(path.resolve())
-        words = ["experiment", figure, "--data", str(named), "--timeout", TIMEOUT, "--out", str(out)]
+        words = [figure, "--data", str(named), "--timeout", TIMEOUT, "--out", str(out)]
         words += ["--seeds", str(seeds), "--jobs", str(jobs)]
-        subprocess.run([sys.executable, "-m", "captime", *words], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "captime_research", *words], check=True, stdout=subprocess.DEVNULL)
     print(f"{figure} on {path.parent.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 

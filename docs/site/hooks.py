@@ -57,10 +57,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = FROM.get(site, f"docs/{site}")
     parts = re.split(r"(^ *(?:```|~~~).*?^ *(?:```|~~~) *$)", markdown, flags=re.MULTILINE | re.DOTALL)
     known = {file.src_uri for file in files}
+    repository = str(config.extra["repository"])
 
     def turned(found: re.Match[str]) -> str:
         mark, text, target = found.groups()
-        return f"{mark}[{text}]({link(target, source, site, known, str(config.repo_url))})"
+        return f"{mark}[{text}]({link(target, source, site, known, config.extra['repository'])})"
 
     return "".join(part if index % 2 else LINK.sub(turned, part) for index, part in enumerate(parts))
 

@@ -186,3 +186,30 @@ def test_without_their_environment_the_last_numbers_of_other_configurators_stay(
     peers = script(monkeypatch, "run_peers", EXPERIMENTS_FOLDER / "peers")
     assert peers.kept(path, {"Another"}) == rows[:1]
     assert peers.kept(tmp_path / "none.csv", {"Another"}) == []
+
+
+def test_the_page_on_recorded_configuration_tables_is_made_of_the_numbers_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The tables are not part of the repository; the numbers of the figures are, and the page follows from them."""
+    configured = script(monkeypatch, "configured")
+    page = (EXPERIMENTS_FOLDER / "configured.md").read_text(encoding="utf-8")
+    assert configured.page_of(EXPERIMENTS_FOLDER / "results" / "configured", "results/configured") == page
+    assert "## cplex_rcw2" in page
+    assert "## cplex_regions200" in page
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", page) if "://" not in link]
+    assert [link for link in links if not (EXPERIMENTS_FOLDER / link).exists()] == []
+    stored = (EXPERIMENTS_FOLDER / "results" / "configured").iterdir()
+    assert sum(path.stat().st_size for path in stored) < 3_000_000
+
+
+def test_without_the_recorded_tables_the_page_is_written_from_stored_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is computed, and the command says so."""
+    configured = script(monkeypatch, "configured")
+    words = ["configured.py", "--tables", str(tmp_path), "--page", str(tmp_path / "page.md")]
+    monkeypatch.setattr(sys, "argv", words)
+    configured.main()
+    assert "no tables" in capsys.readouterr().err
+    assert "## What holds and what does not" in (tmp_path / "page.md").read_text(encoding="utf-8")

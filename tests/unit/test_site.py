@@ -97,6 +97,8 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -
     ]
     assert from_elsewhere == []
     assert styles == []
+    # With the address of a repository the theme asks its host for numbers to show.
+    assert 'data-md-component="source"' not in (site / "index.html").read_text(encoding="utf-8")
 
 
 def test_search_knows_the_pages(site: Path) -> None:
