@@ -61,7 +61,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def turned(found: re.Match[str]) -> str:
         mark, text, target = found.groups()
-        return f"{mark}[{text}]({link(target, source, site, known, config.extra['repository'])})"
+        return f"{mark}[{text}]({link(target, source, site, known, repository)})"
 
     return "".join(part if index % 2 else LINK.sub(turned, part) for index, part in enumerate(parts))
 
