@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from captime.cli import main as run
 from captime.errors import ScenarioError
-from captime.report.figures.canvas import check_picture_path
+from captime.report.charts.mpl import check_picture_path
 from captime.sources.shipped import shipped_tables, table_at
 from captime.utilities.durations import parse_duration
 from captime_research.bands import View, draw_bands

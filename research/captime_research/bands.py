@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from captime.report.figures.canvas import PALETTE, sheet
+from captime.report.charts.mpl import PALETTE, sheet
 from captime_research.experiments.paper import RACE
 from captime_research.experiments.rows import Band
 

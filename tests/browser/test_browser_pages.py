@@ -10,10 +10,10 @@ import pytest
 from browsers import Page, browser
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.slot_board import SlotBoard, SlotId
-from captime.report.numbers.duel import duel
 from captime.report.page.html import report_page, write_report
 from captime.report.story import Story, read_story
 from captime.report.views import FIGURES, figures_of
+from captime.report.views.duel import duel
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 from dashboard_server import served
 from report_ledgers import PAYLOADS, RACE_CONFIGS, SCENARIO, hand_written, hostile, raced_ledger, shared_memory

@@ -14,11 +14,11 @@ from scipy.stats import binom, lognorm
 from captime.arrays import FloatArray
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns
-from captime.report.numbers.distributions import distributions
-from captime.report.numbers.duel import duel
-from captime.report.numbers.whatif import expected
 from captime.report.scoring import Lottery, scores_of
 from captime.report.story import Progress, Story
+from captime.report.views.duel import duel
+from captime.report.views.runtimes import distributions
+from captime.report.views.whatif import expected
 from captime.utilities import parse_utility
 
 UTILITY = parse_utility("log-laplace(10, 1)")

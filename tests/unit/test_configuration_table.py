@@ -10,9 +10,17 @@ from typer.testing import CliRunner
 
 from captime.cli import app
 from captime.report.configuration_words import as_html, as_markdown, as_text, median_words, ratio_words
+from captime.report.configurations import (
+    Candidacy,
+    ConfigurationTable,
+    Median,
+    MedianKind,
+    Ratio,
+    answered_share,
+    table_of_ledger,
+    time_ratio,
+)
 from captime.report.known_runs import ANSWERED, CUT, FAILED, STOPPED, KnownRuns
-from captime.report.numbers.censored_times import Median, MedianKind, Ratio, answered_share, time_ratio
-from captime.report.numbers.configurations import Candidacy, ConfigurationTable, table_of_ledger
 from captime.utilities import parse_utility
 from report_ledgers import PAYLOADS, hand_written, raced_ledger
 

@@ -6,8 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from captime.cli import app
-from captime.report.charts.chart import Axis, Chart, Line
-from captime.report.charts.scales import Scale, ticks
+from captime.report.charts.chart import Axis, Chart, Line, Scale, ticks
 from captime.report.views import FIGURES
 from report_ledgers import hand_written, raced_ledger
 

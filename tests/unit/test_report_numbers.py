@@ -14,16 +14,15 @@ from captime.ledger import LedgerReader
 from captime.live import walk_again
 from captime.report.charts.chart import Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
-from captime.report.numbers.certified import certified, epsilon_at, thinned
-from captime.report.numbers.distributions import band, distributions, product_limit
-from captime.report.numbers.duel import duel
-from captime.report.numbers.heat import heat
-from captime.report.numbers.parameters import INACTIVE, columns, effects
-from captime.report.numbers.spending import captimes, spending
-from captime.report.numbers.whatif import FIRST, LAST, dominance, expected, what_if
 from captime.report.story import Story, read_story
 from captime.report.views.dominance import dominance_view
-from captime.report.views.duel import duel_view
+from captime.report.views.duel import duel, duel_view
+from captime.report.views.epsilon import certified, epsilon_at, thinned
+from captime.report.views.heat import heat
+from captime.report.views.parameters import INACTIVE, columns, effects
+from captime.report.views.runtimes import band, distributions, product_limit
+from captime.report.views.spending import captimes, spending
+from captime.report.views.whatif import FIRST, LAST, dominance, expected, what_if
 from captime.utilities import parse_utility
 from report_ledgers import UTILITY, hand_written, raced_ledger, raced_question, shared_memory
 

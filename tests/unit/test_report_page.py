@@ -16,7 +16,7 @@ from captime.report.charts.nodes import Node, element
 from captime.report.ledger_words import assumptions, quality, stopped_words
 from captime.report.page.html import report_page
 from captime.report.story import read_story
-from captime.report.trace_file import write_trace
+from captime.report.trace_story import write_trace
 from captime.report.views import FIGURES, figures_of
 from captime.sources.synthetic import synthetic_table
 from report_ledgers import PAYLOADS, hand_written, hostile, raced_ledger, shared_memory

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from captime.report.numbers.parameters import columns, effects, value_text
-from captime.report.page.html import report_page
-from captime.report.page.settings import many_settings
+from captime.report.page.html import many_settings, report_page
 from captime.report.scoring import Scores
 from captime.report.story import Story, read_story
+from captime.report.views.parameters import columns, effects, value_text
 from report_ledgers import raced_ledger
 
 NAMES = [f"p{each:03d}" for each in range(40)]

@@ -24,7 +24,7 @@ from captime.ledger.slot_board import SlotBoard, SlotId, SlotUse, read_slots, sl
 from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Program
 from captime.report.campaign_view import View
-from captime.report.slot_words import slot_names
+from captime.report.words import slot_names
 from captime.runs import RunOutcome, RunRequest
 from captime.sources.sampling import stream_of
 from report_ledgers import hand_written

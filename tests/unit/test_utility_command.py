@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from captime.cli.utility import utility_command
 from captime.errors import CaptimeError, MissingExtra, ScenarioError, UtilityError
-from captime.report.figures.utility import draw_utility, sample_times, time_window
+from captime.report.charts.mpl import draw_utility, sample_times, time_window
 from captime.utilities import parse_utility
 
 app = typer.Typer()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from campaign_stand_ins import folder
 from captime.cli import app
-from captime.report.winner import FORMS, as_arguments, as_irace, as_json, as_pcs, as_python, as_toml
+from captime.cli.best import FORMS, as_arguments, as_irace, as_json, as_pcs, as_python, as_toml
 from captime.report.words import rounded_up
 from scripted_campaign import scripted_campaign
 from space_campaigns import on_space, search

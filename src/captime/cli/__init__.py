@@ -79,8 +79,15 @@ COMMANDS: dict[str, str] = {
 To add one: a line here, and `NAME_command` in a file of its name.
 """
 
-_FILES = {"import": "importing", "list": "listing"}
-"""Files of commands whose names mean something else in Python."""
+_FILES = {
+    "backup": "export",
+    "data": "listing",
+    "import": "init",
+    "list": "listing",
+    "plot": "report",
+    "salvage": "export",
+}
+"""Files of commands that share one, or whose name means something else in Python."""
 
 
 class _Commands(TyperGroup):

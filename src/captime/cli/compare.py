@@ -17,8 +17,7 @@ from captime.comparison import Comparison, GateVerdict, compare
 from captime.comparison.words import as_json, as_markdown, lines, sentence
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.report.campaigned import table_of_campaign
-from captime.report.charts.print import print_charts
-from captime.report.figures.canvas import check_picture_path
+from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.views.intervals import intervals_view
 from captime.report.words import message, printable
 

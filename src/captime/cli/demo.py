@@ -17,8 +17,7 @@ from captime.errors import MissingExtra, ScenarioError
 from captime.instances import script
 from captime.report.campaign_view import campaign_view
 from captime.report.campaigned import account_of_campaign, table_of_campaign
-from captime.report.figures.canvas import check_picture_path
-from captime.report.figures.epsilon import curve_of, draw_epsilon
+from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
 from captime.report.page.html import report_page, write_report
 from captime.report.story import read_story
 from captime.report.views import figures_of

@@ -37,9 +37,8 @@ from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.configurations import Configuration
 from captime.report.campaign_view import campaign_view
-from captime.report.charts.print import print_charts
+from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.explained import Explained, explained_json, print_explained
-from captime.report.figures.canvas import check_picture_path
 from captime.report.page.html import write_report
 from captime.report.views.ablation import SUFFIX, view_of
 from captime.report.words import printable

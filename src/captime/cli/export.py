@@ -1,4 +1,4 @@
-"""`captime export`: every run as a table for other tools."""
+"""`captime export`, `backup` and `salvage`: a ledger's runs as a table, its copy, and what is left of a damaged one."""
 
 import csv
 import itertools
@@ -14,8 +14,9 @@ from captime.cli.printing import say
 from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
 from captime.errors import MissingExtra, ScenarioError, StorageTrouble
 from captime.ledger import LedgerReader
+from captime.ledger.backup import backup, salvage
 from captime.ledger.export import COLUMNS
-from captime.report.words import printable
+from captime.report.words import message, printable
 
 # So many rows are in memory at once.
 _TOGETHER = 50_000
@@ -121,3 +122,29 @@ def _valid(value: float | str | None) -> float | str | None:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def backup_command(
+    ledger: LedgerArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The copy; must not exist.")],
+) -> None:
+    """Copy a ledger as it is at one moment, complete in one file.
+
+    Copying the file alone while a campaign runs would lose the newest rows.
+    """
+    ledger = ledger_of(ledger)
+    rows = backup(ledger, output)
+    say(f"{rows:,} rows copied to {output}")
+
+
+def salvage_command(
+    ledger: Annotated[Path, typer.Argument(help="The damaged ledger, or its scenario; it is only read.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The new ledger; must not exist.")],
+) -> None:
+    """Copy the rows before the first damage into a new ledger, from which the campaign can be resumed.
+
+    What was certified by then stays certified: a ledger that ends earlier is as valid as one that was stopped earlier.
+    """
+    saved = salvage(ledger_of(ledger), output)
+    typer.echo(message(f"{saved.rows:,} rows saved to {output}"))
+    typer.echo(message(f"It ends there because: {saved.damage}") if saved.damage else "Nothing was wrong with any row.")

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import typer
+
 from captime.executors.signals import signals_remembered
+from captime.report.stopped import STOPPED
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A queue signals every process of a job, and the job's script passes the signal on: that is one wish, not two.
@@ -67,3 +70,18 @@ def clearing_up() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+COMPLETE = "instances"
+"""How ledgers call the end of a table on which nothing is missing."""
+_ADVICE = {
+    "budget": "The scenario's stop.cpu counts all runs in this ledger: raise it, and the same command goes on",
+    "deadline": "That is the scenario's stop.wall or stop.until; the same command goes on",
+}
+
+
+def say_why(stopped: str) -> None:
+    """On stderr, so that it is not missed where the output is read by a program."""
+    if stopped != COMPLETE:
+        advice = _ADVICE.get(stopped, "The same command goes on")
+        typer.echo(f"captime: some runs are missing, because {STOPPED[stopped]}. {advice}.", err=True)

@@ -1,4 +1,4 @@
-"""`captime list`: what there is, one line each."""
+"""`captime list` and `captime data`: members of the families, and the measured tables, one line each."""
 
 import inspect
 import json
@@ -10,9 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.bounds import BOUNDS
+from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
 from captime.procedures.options import option_types
+from captime.sources import read_table
+from captime.sources.shipped import datasheet, path_of, shipped_tables
 from captime.utilities import UTILITIES
 
 
@@ -43,3 +46,51 @@ def _first_line(member: Any) -> str:
 def _with_options(member: Any) -> str:
     options = ", ".join(option_types(member))
     return _first_line(member) + (f" Options: {options}." if options else "")
+
+
+def data_command(
+    action: Annotated[str, typer.Argument(help="list: what there is; path: where a table lies; about: its datasheet.")],
+    name: Annotated[str | None, typer.Argument(help="Of the table.")] = None,
+    *,
+    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List the measured tables that come with captime: where they are, and how they were measured."""
+    if action == "list":
+        _list(as_json_object=as_json_object)
+        return
+    if action not in ("path", "about"):
+        raise ScenarioError(f"captime data has no action {action!r}; there are list, path and about")
+    if name is None:
+        raise ScenarioError(f"captime data {action} needs the name of a table; captime data list has them")
+    page = datasheet(name)
+    if as_json_object:
+        typer.echo(json.dumps({"name": name, "path": str(path_of(name)), "datasheet": str(page)}))
+    else:
+        typer.echo(str(path_of(name)) if action == "path" else page.read_text(encoding="utf-8"))
+
+
+def _list(*, as_json_object: bool) -> None:
+    tables = {name: read_table(path) for name, path in shipped_tables().items()}
+    if as_json_object:
+        told = {
+            name: {
+                "path": str(path_of(name)),
+                "configurations": table.n_configs,
+                "instances": table.n_instances,
+                "timeout": table.limit,
+                "cut": table.censored,
+            }
+            for name, table in tables.items()
+        }
+        typer.echo(json.dumps(told))
+        return
+    if not tables:
+        typer.echo("no tables are shipped with this copy of captime", err=True)
+        return
+    shown = Table(title="Measured tables", title_justify="left")
+    for heading in ("name", "configurations", "instances", "timeout", "runs cut"):
+        shown.add_column(heading, justify="left" if heading == "name" else "right")
+    for name, table in tables.items():
+        cut = f"{table.censored:.1%}"
+        shown.add_row(name, f"{table.n_configs}", f"{table.n_instances}", f"{table.limit:g} s", cut)
+    Console(highlight=False).print(shown)

@@ -13,8 +13,7 @@ from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.make_executor import executor_of
 from captime.campaign.measurement import SURVEY, check_sampling
-from captime.cli.early_ends import COMPLETE, say_why
-from captime.cli.interrupts import asking_to_stop
+from captime.cli.interrupts import COMPLETE, asking_to_stop, say_why
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.programs.configurations import Configuration

@@ -7,10 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from captime.report.account import Account
 from captime.report.configuration_words import ROWS_SHOWN, as_text, caption, for_terminal, shown_rows
-from captime.report.numbers.configurations import ConfigurationTable
-from captime.report.words import lines, message, printable, statement
+from captime.report.configurations import ConfigurationTable
+from captime.report.words import Account, lines, message, printable, statement
 
 
 def say(text: str) -> None:

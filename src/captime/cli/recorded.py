@@ -8,9 +8,8 @@ import typer
 from captime.cli.printing import say
 from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
-from captime.report.account import Account, draws_among, seeds_of
 from captime.report.ledger_words import bound_on_record
-from captime.report.words import cpu_time
+from captime.report.words import Account, cpu_time, draws_among, seeds_of
 from captime.scenario import load_scenario
 
 LedgerArgument = Annotated[

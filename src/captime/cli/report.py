@@ -1,4 +1,4 @@
-"""`captime report`: a campaign as one page to read, mail and print."""
+"""`captime report` and `captime plot`: a campaign as one page, and single figures of it for papers."""
 
 import json
 from collections.abc import Sequence
@@ -9,15 +9,16 @@ import typer
 
 from captime.cli.recorded import ledger_of, say_missing
 from captime.errors import ScenarioError
+from captime.report.charts.mpl import check_picture_path, print_charts
+from captime.report.configurations import configuration_table
 from captime.report.machine import certificate_json
-from captime.report.numbers.configurations import configuration_table
 from captime.report.page.html import report_page, write_report
 from captime.report.story import Story, read_story
 from captime.report.trace_story import is_trace, read_trace_story
-from captime.report.validated import Validated
-from captime.report.validations import validations_json, validations_of
+from captime.report.validated import Validated, validations_json, validations_of
 from captime.report.views import View, figures_of
 from captime.report.views.duel import duel_view
+from captime.report.views.figures import FIGURES, OVERLAYS
 from captime.report.words import printable
 
 
@@ -118,3 +119,50 @@ def _numbers(story: Story, views: list[View], held_out: Sequence[Validated]) -> 
             for view in views
         },
     }
+
+
+def plot_command(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(FIGURES)}.")],
+    source: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LEDGER|SCENARIO|TRACE…",
+            help="Ledgers, scenarios or traces; several for epsilon and runtimes.",
+        ),
+    ],
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .png, .pdf or .svg file.")],
+    pair: Annotated[
+        list[str] | None, typer.Option(metavar="NAME,NAME", help="For the duel: these two configurations.")
+    ] = None,
+    part: Annotated[
+        int | None,
+        typer.Option(min=1, help="Where a figure has several charts: only this one; all side by side by default."),
+    ] = None,
+) -> None:
+    """Draw one figure of a campaign, or the same figure of several, for a paper. Only reads."""
+    if kind not in FIGURES:
+        raise ScenarioError(f"there is no figure {kind!r}; there are {', '.join(FIGURES)}")
+    if len(source) > 1 and kind not in OVERLAYS:
+        raise ScenarioError(
+            f"{kind} shows one campaign, but {len(source)} files are given; draw them one by one, or choose one of "
+            f"{', '.join(OVERLAYS)}"
+        )
+    check_picture_path(out)
+    stories = [told_in(each) for each in source]
+    view = FIGURES[kind](stories)
+    if view is None:
+        raise ScenarioError(
+            f"{printable(str(source[0]))} has nothing to say about {kind}: it has no runs, no settings or no utility "
+            f"that can be read{', or `captime explain` was not run' if kind == 'ablation' else ''}; `captime report` "
+            "shows the figures there are"
+        )
+    if pair:
+        view = with_pairs(stories[0], [view], pair)[0]
+    charts = view.shown()
+    if part is not None:
+        if part > len(view.charts):
+            raise ScenarioError(f"--part is {part}, but {kind} has {len(view.charts)} charts; count from 1")
+        charts = [view.charts[part - 1]]
+    print_charts(charts, out)
+    typer.echo(printable(str(out)))

@@ -11,17 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.cli.interrupts import asking_to_stop
-from captime.cli.live import live_view
 from captime.cli.printing import print_certificate, say
-from captime.cli.simulate_on import Ground, ground_of
+from captime.cli.simulate_on import Ground, ground_of, live_view
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
-from captime.report.figures.canvas import check_picture_path
-from captime.report.figures.epsilon import curve_of, draw_epsilon
+from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
 from captime.report.machine import as_json
 from captime.report.simulated import account_of_simulation
-from captime.report.trace_file import check_trace_path, write_trace
+from captime.report.trace_story import check_trace_path, write_trace
 from captime.report.words import printable, rounded_up
 from captime.simulation import Simulation
 from captime.sources.accounting import Accounting

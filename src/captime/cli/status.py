@@ -21,13 +21,23 @@ from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, s
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.slot_board import SlotUse, under_way
 from captime.report.configuration_words import ROWS_SHOWN
+from captime.report.configurations import ConfigurationTable, table_of_ledger
 from captime.report.ledger_words import OVER, length_on_record, liveness, note_words
 from captime.report.machine import certificate_json
-from captime.report.numbers.configurations import ConfigurationTable, table_of_ledger
 from captime.report.pace import Pace, floor_of
-from captime.report.slot_words import age_words, busy_words, slot_names
 from captime.report.stopped import next_steps
-from captime.report.words import claim_lines, cpu_time, gamma_words, printable, rounded_down, rounded_up, statement
+from captime.report.words import (
+    age_words,
+    busy_words,
+    claim_lines,
+    cpu_time,
+    gamma_words,
+    printable,
+    rounded_down,
+    rounded_up,
+    slot_names,
+    statement,
+)
 from captime.runs import RunRequest, Status, Verdict
 from captime.utilities.durations import duration_text
 

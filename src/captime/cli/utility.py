@@ -13,8 +13,7 @@ from rich.table import Table
 
 from captime.cli.printing import say
 from captime.errors import ScenarioError
-from captime.report.figures.canvas import check_picture_path
-from captime.report.figures.utility import draw_utility
+from captime.report.charts.mpl import check_picture_path, draw_utility
 from captime.utilities import UTILITIES, Utility, parse_utility
 from captime.utilities.durations import duration_text, parse_duration
 from captime.utilities.suggest import deadline_at, from_prices, half_after, halving_every, worthless_after

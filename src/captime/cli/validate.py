@@ -19,8 +19,7 @@ from captime.campaign.identity import with_recorded_seed
 from captime.campaign.make_executor import executor_of
 from captime.campaign.measurement import measured_runs, survey_of
 from captime.campaign.validation import refuse_if_silent, usual_captime, validate
-from captime.cli.early_ends import COMPLETE, say_why
-from captime.cli.interrupts import asking_to_stop
+from captime.cli.interrupts import COMPLETE, asking_to_stop, say_why
 from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.files import read_limited

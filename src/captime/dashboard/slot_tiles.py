@@ -6,7 +6,7 @@ from captime.dashboard.follower import LedgerFollower
 from captime.ledger.slot_board import SlotId, SlotUse
 from captime.report.charts.nodes import visible
 from captime.report.ledger_words import OVER
-from captime.report.slot_words import busy_words, slot_names
+from captime.report.words import busy_words, slot_names
 from captime.runs import RunRequest
 from captime.utilities.durations import duration_text
 

@@ -33,8 +33,16 @@ from captime.live import Observer
 from captime.procedures.forecast import Forecast
 from captime.procedures.protocol import Procedure
 from captime.report.pace import Pace, floor_of
-from captime.report.slot_words import age_words, busy_words, slot_names
-from captime.report.words import cpu_time, gamma_words, printable, rounded_down, rounded_up
+from captime.report.words import (
+    age_words,
+    busy_words,
+    cpu_time,
+    gamma_words,
+    printable,
+    rounded_down,
+    rounded_up,
+    slot_names,
+)
 from captime.tally import Tally
 from captime.utilities.durations import duration_text, rounded_time
 

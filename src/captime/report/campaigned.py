@@ -10,13 +10,12 @@ from captime.campaign.result import CampaignResult
 from captime.certificate import Certificate, Population
 from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
-from captime.report.account import Account, draws_among, seeds_of
+from captime.report.configurations import ConfigurationTable, table_of_ledger
 from captime.report.known_runs import known_runs
 from captime.report.machine import certificate_json
-from captime.report.numbers.configurations import ConfigurationTable, table_of_ledger
-from captime.report.numbers.trend import Trend, trend_of
 from captime.report.stopped import next_steps, why_stopped
-from captime.report.words import cpu_time
+from captime.report.trend import Trend, trend_of
+from captime.report.words import Account, cpu_time, draws_among, seeds_of
 from captime.runs import Verdict
 from captime.utilities.durations import duration_text
 from captime.utilities.suggest import ALL_WELL, LITTLE

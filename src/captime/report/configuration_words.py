@@ -7,8 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.report.charts.nodes import Node, element
-from captime.report.numbers.censored_times import Median, MedianKind, Ratio
-from captime.report.numbers.configurations import Candidacy, ConfigurationRow, ConfigurationTable
+from captime.report.configurations import Candidacy, ConfigurationRow, ConfigurationTable, Median, MedianKind, Ratio
 from captime.report.words import printable, rounded_down, rounded_up
 from captime.utilities.durations import duration_text
 

@@ -16,7 +16,6 @@ from captime.ledger.ownership import Owner, boot_id
 from captime.ledger.reading import VERDICTS
 from captime.ledger.rows import Noted
 from captime.procedures import PROCEDURES
-from captime.report.account import Account, draws_among, seeds_of
 from captime.report.campaigned import (
     FLAGS,
     IN_THE_ORDER_GIVEN,
@@ -27,10 +26,10 @@ from captime.report.campaigned import (
     time_words,
 )
 from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
-from captime.report.numbers.trend import trend_of
 from captime.report.stopped import STOPPED, next_steps, why_stopped
 from captime.report.story import Story
-from captime.report.words import cpu_time
+from captime.report.trend import trend_of
+from captime.report.words import Account, cpu_time, draws_among, seeds_of
 from captime.runs import Verdict
 from captime.utilities.durations import duration_text
 

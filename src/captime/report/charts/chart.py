@@ -1,10 +1,14 @@
 """What a chart is: axes and marks, as values. Colours are names; each renderer knows what they look like."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from captime.arrays import FloatArray, IntArray
+from captime.utilities.durations import duration_text
 
 Color = str
 """`c0` to `c6` (categories), `s0` to `s4` (from poor to good), `text`, `faint`, `good`, `cut`, `bad`, `open`."""
@@ -184,3 +188,86 @@ class Chart:
             if label and label not in seen:
                 seen[label] = mark
         return [(mark, label) for label, mark in seen.items()]
+
+
+# Times that people know by heart; the coarse ones first.
+_DECADES = tuple(10.0**k for k in range(-7, 2))
+_COARSE = (*_DECADES, 60.0, 600.0, 3600.0, 36000.0, *(86400.0 * 10.0**k for k in range(5)))
+_FINE = tuple(sorted((*_COARSE, *(3.0 * value for value in _DECADES), 180.0, 1800.0, 10800.0)))
+_WIDEST = 10
+_HALF_AND_HALF = 2.5
+_STEPS = (1.0, 2.0, _HALF_AND_HALF, 5.0)
+
+
+class Scale:
+    """From values to pixels.
+
+    Args:
+        axis: The axis.
+        start: Pixel of its low end.
+        end: Pixel of its high end.
+    """
+
+    def __init__(self, axis: Axis, start: float, end: float) -> None:
+        self._log = axis.scale != "linear"
+        self._low, high = self._flat(axis.low), self._flat(axis.high)
+        self._start = start
+        self._factor = (end - start) / (high - self._low) if high != self._low else 0.0
+
+    def _flat(self, value: float) -> float:
+        return math.log10(max(value, 1e-300)) if self._log else value
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Pixels of values; what lies at infinity goes just beyond the edge."""
+        flat = np.log10(np.maximum(values, 1e-300)) if self._log else np.asarray(values, dtype=np.float64)
+        pixels: FloatArray = self._start + (flat - self._low) * self._factor
+        return pixels
+
+    def one(self, value: float) -> float:
+        """The pixel of one value."""
+        return float(self(np.array([value]))[0])
+
+
+def ticks(axis: Axis, room: float) -> list[tuple[float, str]]:
+    """Places and labels; fewer where there is little room, given in pixels."""
+    most = max(3, min(_WIDEST, int(room / 62)))
+    if axis.ticks is not None:
+        low, high = min(axis.low, axis.high), max(axis.low, axis.high)
+        return [tick for tick in axis.ticks if low <= tick[0] <= high]
+    if axis.scale == "time":
+        return [(value, duration_text(value)) for value in _times(axis.low, axis.high, most)]
+    if axis.scale == "log":
+        return [(value, f"{value:g}") for value in _powers(axis.low, axis.high, most)]
+    return round_ticks(axis.low, axis.high, most)
+
+
+def _times(low: float, high: float, most: int) -> Sequence[float]:
+    for choice in (_FINE, _COARSE):
+        found = [value for value in choice if low <= value <= high]
+        if len(found) <= most:
+            return found
+    return found[:: math.ceil(len(found) / most)]
+
+
+def _powers(low: float, high: float, most: int) -> Sequence[float]:
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    found = [10.0**power for power in range(first, last + 1)]
+    if len(found) < 2:
+        found = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1.0, 2.0, 5.0)]
+        found = [value for value in found if low <= value <= high]
+    return found[:: max(1, math.ceil(len(found) / most))]
+
+
+def round_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Round numbers between two ends, at most about so many, with their labels."""
+    if not high > low:
+        return [(low, f"{low:g}")]
+    power = 10.0 ** (math.floor(math.log10((high - low) / most)) - 1)
+    # The finest steps of which not too many are needed.
+    for scale, size in ((scale, size) for scale in (power, 10.0 * power, 100.0 * power) for size in _STEPS):
+        step = scale * size
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first < most:
+            break
+    digits = max(0, -math.floor(math.log10(step) + 1e-9) + (1 if size == _HALF_AND_HALF else 0))
+    return [(number * step, f"{number * step:,.{digits}f}") for number in range(first, last + 1)]

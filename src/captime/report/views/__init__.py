@@ -1,4 +1,4 @@
-"""Figures: from the numbers to charts, captions and tables, one file each. `FIGURES` is the register."""
+"""Figures, one file each: its numbers, then its charts, caption and table. `FIGURES` is the register."""
 
 from captime.report.views.figures import FIGURES, figures_of
 from captime.report.views.view import Table, View

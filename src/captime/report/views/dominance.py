@@ -4,9 +4,9 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.report.charts.chart import Axis, Chart, Spans
-from captime.report.numbers.whatif import Dominance, dominance, what_if
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.whatif import Dominance, dominance, what_if
 from captime.report.words import printable, rounded_up
 
 _COMPARED = 12

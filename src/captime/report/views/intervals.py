@@ -4,9 +4,9 @@ import numpy as np
 
 from captime.arrays import IntArray
 from captime.report.charts.chart import Axis, Chart, Color, Mark, Rule, Spans
-from captime.report.numbers.spending import spending
 from captime.report.scoring import Scores
 from captime.report.story import Story
+from captime.report.views.spending import spending
 from captime.report.views.view import Table, View
 from captime.report.words import printable, rounded_down, rounded_up
 

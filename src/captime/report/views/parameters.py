@@ -1,15 +1,203 @@
-"""Which settings matter? The effect of each parameter on the utility, and all configurations at one glance."""
+"""Which settings matter? The effect of each parameter on the utility, and all configurations at one glance.
 
-from dataclasses import replace
+All configurations' intervals hold at once, so their averages do too: the mean of the lower ends and the mean of the
+upper ends hold the mean utility of the group. A parameter that a configuration does not have is inactive there, and
+that is a group of its own.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from captime.arrays import FloatArray
+from captime.arrays import FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, Label, Line, Mark, Rule, Spans
-from captime.report.numbers.parameters import INACTIVE, Column, Effect, columns, effects, value_text
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
+
+_BINS = 6
+_MOST_VALUES = 12
+_MOST_PARAMETERS = 24
+INACTIVE = "inactive"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Utility by the value of one parameter.
+
+    Attributes:
+        name: Of the parameter.
+        numeric: Whether the groups are ranges of numbers.
+        groups: What the groups are, in order.
+        members: Configurations in each group.
+        lower: Mean lower bound of each group.
+        upper: Mean upper bound.
+        estimate: Mean estimate.
+    """
+
+    name: str
+    numeric: bool
+    groups: Sequence[str]
+    members: Sequence[IntArray]
+    lower: FloatArray
+    upper: FloatArray
+    estimate: FloatArray
+
+    def rows(self) -> list[tuple[str, int, float, float, float]]:
+        """Group, how many configurations, mean estimate, mean lower bound, mean upper bound; one row per group."""
+        ends = (self.estimate.tolist(), self.lower.tolist(), self.upper.tolist())
+        return list(zip(self.groups, map(len, self.members), *ends, strict=True))
+
+    @property
+    def spread(self) -> float:
+        """Largest minus smallest group estimate, inactive left out: how much the parameter seems to matter."""
+        active = [value for group, value in zip(self.groups, self.estimate.tolist(), strict=True) if group != INACTIVE]
+        known = [value for value in active if not math.isnan(value)]
+        return max(known) - min(known) if known else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One parameter of all configurations, on a common scale from 0 to 1.
+
+    Attributes:
+        name: Of the parameter.
+        place: Where each configuration stands; not a number where the parameter is inactive.
+        ticks: (place, label) beside the axis.
+    """
+
+    name: str
+    place: FloatArray
+    ticks: Sequence[tuple[float, str]]
+
+
+def parameter_order(story: Story, names: Iterable[str]) -> list[str]:
+    """These names in the order of the space; those that it does not have come last, as they are met."""
+    order = story.scenario.get("space_order")
+    place = {str(name): number for number, name in enumerate(order)} if isinstance(order, list) else {}
+    return sorted(dict.fromkeys(names), key=lambda name: place.get(name, len(place)))
+
+
+def _choices(story: Story, name: str) -> list[str]:
+    """The values that a parameter can have, in their own order; none where they are no list, or not on record."""
+    space = story.scenario.get("space")
+    tables = space.get("parameters", space) if isinstance(space, dict) else {}
+    table = tables.get(name) if isinstance(tables, dict) else None
+    choices = table.get("choices") if isinstance(table, dict) else None
+    return [value_text(choice) for choice in choices] if isinstance(choices, list) else []
+
+
+def _in_order(met: Iterable[str], choices: Sequence[str]) -> list[str]:
+    """What was met, in the order of the choices; the rest behind them, as it was met."""
+    place = {choice: number for number, choice in enumerate(choices)}
+    return sorted(dict.fromkeys(met), key=lambda text: place.get(text, len(place)))
+
+
+def parameter_names(story: Story) -> list[str]:
+    """Parameters that differ between configurations, in the order of the space."""
+    names = parameter_order(story, (name for settings in story.settings for name in settings))
+    return [name for name in names if len({value_text(settings.get(name)) for settings in story.settings}) > 1]
+
+
+def effects(story: Story) -> list[Effect]:
+    """The effect of each parameter, the strongest first; empty without settings or scores."""
+    scores = story.scores
+    if scores is None:
+        return []
+    found = []
+    for name in parameter_names(story)[: 4 * _MOST_PARAMETERS]:
+        values = [settings.get(name) for settings in story.settings]
+        groups = _groups(values, _choices(story, name))
+        if groups is None:
+            continue
+        labels, members, numeric = groups
+        with np.errstate(invalid="ignore"):
+            ends = [
+                np.array([np.mean(column[who]) for who in members])
+                for column in (scores.lower, scores.upper, np.nan_to_num(scores.estimate, nan=0.5))
+            ]
+        found.append(Effect(name, numeric, labels, members, *ends))
+    return sorted(found, key=lambda effect: -effect.spread)[:_MOST_PARAMETERS]
+
+
+def _groups(values: Sequence[object], choices: Sequence[str]) -> tuple[list[str], list[IntArray], bool] | None:
+    """Labels and members of the groups, and whether they are ranges of numbers; None if there are too many values."""
+    inactive = np.array([index for index, value in enumerate(values) if value is None], dtype=np.int64)
+    active = [index for index, value in enumerate(values) if value is not None]
+    numbers = [values[index] for index in active]
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers)
+    distinct = _in_order((value_text(value) for value in numbers), choices)
+    if numeric and len(distinct) > _BINS:
+        labels, members = _ranges(np.array(numbers, dtype=np.float64), np.array(active))
+    elif len(distinct) <= _MOST_VALUES:
+        by_key = {key: [index for index in active if value_text(values[index]) == key] for key in distinct}
+        order = sorted(by_key, key=lambda key: float(key) if numeric else distinct.index(key))
+        labels, members = order, [np.array(by_key[key]) for key in order]
+    else:
+        return None
+    if len(inactive):
+        labels, members = [*labels, INACTIVE], [*members, inactive]
+    return labels, members, numeric
+
+
+def _ranges(numbers: FloatArray, active: IntArray) -> tuple[list[str], list[IntArray]]:
+    """Ranges with about equally many configurations each."""
+    edges = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, _BINS + 1)))
+    place = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    present = np.unique(place).tolist()
+    labels = [f"{_number(float(edges[each]))} to {_number(float(edges[each + 1]))}" for each in present]
+    return labels, [active[place == each] for each in present]
+
+
+def columns(story: Story, most: int = 12) -> list[Column]:
+    """Parameters as axes of parallel coordinates, the strongest first."""
+    strongest = [effect.name for effect in effects(story)]
+    found = []
+    for name in strongest[:most]:
+        values = [settings.get(name) for settings in story.settings]
+        known = [value for value in values if value is not None]
+        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+        found.append(_scaled(name, values) if numeric else _listed(name, values, _choices(story, name)))
+    return found
+
+
+def _scaled(name: str, values: Sequence[object]) -> Column:
+    numbers = np.array([math.nan if value is None else float(str(value)) for value in values])
+    low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+    # Numbers that span orders of magnitude are compared by their logarithms.
+    logarithmic = low > 0.0 and high / low >= 100.0
+    flat = np.log(numbers) if logarithmic else numbers
+    first, last = float(np.nanmin(flat)), float(np.nanmax(flat))
+    place = (flat - first) / (last - first) if last > first else np.where(np.isnan(flat), np.nan, 0.5)
+    return Column(name, place, [(0.0, _number(low)), (1.0, _number(high))])
+
+
+def _listed(name: str, values: Sequence[object], choices: Sequence[str]) -> Column:
+    distinct = _in_order((value_text(value) for value in values if value is not None), choices)
+    step = 1.0 / max(1, len(distinct) - 1)
+    place = np.array([math.nan if value is None else distinct.index(value_text(value)) * step for value in values])
+    return Column(name, place, [(index * step, label) for index, label in enumerate(distinct)])
+
+
+def _number(value: float) -> str:
+    """Three digits, or whole numbers where they are large."""
+    return f"{value:,.0f}" if 1000.0 <= abs(value) < 1e9 else f"{value:.3g}"
+
+
+def value_text(value: object) -> str:
+    """A value in words; nothing for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value)) or "(none)"
+    return str(value)
+
 
 _MOST_LINES = 400
 _LEVELS = 5
