@@ -255,6 +255,7 @@ class Standing:
     now = 5.0
     rounds = 1
     candidates = np.ones(2, dtype=np.bool_)
+    n = np.ones(2, dtype=np.int64)
 
     def certificate(self) -> Certificate:
         """Something."""
