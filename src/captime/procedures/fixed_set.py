@@ -17,7 +17,7 @@ from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.plans.ladder import UtilityLadder
 from captime.procedures.problem import Problem
-from captime.procedures.set_claims import NODES, SHARES, SetClaims, Standing
+from captime.procedures.set_claims import NODES, PAIRED, SHARES, SetClaims, Standing
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 from captime.utilities.protocol import Utility
@@ -44,7 +44,7 @@ class Way(StrEnum):
     SAMPLE = "sample"
     """Positions one after the other, until the claim follows."""
     EVERYTHING = "everything"
-    """All runs at once with the longest captime: no bet on so few instances can be won before that."""
+    """All runs at once with the longest captime: with so few instances that is the cheapest way."""
 
 
 class FixedSetRace:
@@ -241,9 +241,9 @@ class FixedSetRace:
             self.way = Way.EVERYTHING
 
     def _bets_can_win(self, start: int) -> bool:
-        """Return whether the positions that are left could refute the goal, if all went the leader's way."""
+        """Return whether the positions that are left could refute the goal by bets, if all went the leader's way."""
         left = self.claims.population - start
-        wanted = math.log(2.0) - math.log(self.problem.delta)
+        wanted = -math.log(PAIRED * self.problem.delta)
         return left * math.log(2.0 / (1.0 - self.problem.epsilon)) > wanted
 
     def _judge(self) -> None:

@@ -18,7 +18,7 @@ from captime.bounds.set_duels import PairedBets
 from captime.certificate import Certificate, Population
 from captime.tally import Tally
 
-PAIRED, LATE, LOWER, SHOWN = 0.84, 0.06, 0.05, 0.05
+PAIRED, LATE, LOWER, SHOWN = 0.9, 0.04, 0.03, 0.03
 """Shares of delta: duels, duels with configurations that were added later, and the two ends of the interval shown."""
 SHARES = (("paired", PAIRED), ("late", LATE), ("lower", LOWER), ("shown", SHOWN))
 NODES = 12
@@ -47,12 +47,16 @@ class Standing:
         return starts
 
     def log_weight(self, config: int) -> float:
-        """Return ln(1 / weight) of a leader: of rank r it is ln((r + 1)(r + 2)), of the k-th newcomer ln(k(k + 1))."""
+        """Return ln(1 / weight) of a leader.
+
+        The weight is 3/5 for the first of the ranking, 2 / (5 r(r + 1)) for rank r counted from 0, and 1 / (k(k + 1))
+        for the k-th that was added.
+        """
         late = self._late(config)
         if late:
             return math.log(late * (late + 1.0))
         rank = int(np.flatnonzero(self.ranking == config)[0])
-        return math.log((rank + 1.0) * (rank + 2.0))
+        return math.log(2.5 * rank * (rank + 1.0)) if rank else math.log(5.0 / 3.0)
 
     def _late(self, config: int) -> int:
         """Return k for the k-th configuration that was added, 0 for the others."""

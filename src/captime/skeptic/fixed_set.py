@@ -21,7 +21,7 @@ from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets, above, below
 
 # Shares of delta, docs/fixed-sets.md step 6. They sum to 1, for each of the two claims.
-PAIRED, LATE, LOWER, SHOWN = (Fraction(share, 100) for share in (84, 6, 5, 5))
+PAIRED, LATE, LOWER, SHOWN = (Fraction(share, 100) for share in (90, 4, 3, 3))
 _SHARES = {"paired": PAIRED, "late": LATE, "lower": LOWER, "shown": SHOWN}
 _BETS = Bets.documented(12)
 # Differences are rounded up to multiples of this, so that their sums are exact.
@@ -50,7 +50,7 @@ class _Terms:
         if late:
             return Fraction(1, late * (late + 1))
         rank = self.ranking.index(config)
-        return Fraction(1, (rank + 1) * (rank + 2))
+        return Fraction(2, 5 * rank * (rank + 1)) if rank else Fraction(3, 5)
 
 
 @dataclass(slots=True)
