@@ -31,7 +31,7 @@ class Outcome:
         stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `interrupted`, or `idle` if the procedure
             wanted nothing although it was not content.
         rounds: Decisions taken.
-        candidates: Who may still be the best.
+        candidates: Configurations that may still be the best.
         seconds: CPU seconds per configuration, in the accounting chosen.
         rerun_seconds: How much repeating cut runs costs, under either accounting.
         runs: Executions per configuration.

@@ -138,7 +138,7 @@ class Evidence:
         self._waiting.extend((config, each) for each in again.tolist())
 
     def retire(self, candidates: BoolArray) -> IntArray:
-        """Ask for no more runs of those who are no candidates; return those of them who have attempts under way.
+        """Ask for no more runs of configurations that are no candidates; return those with attempts under way.
 
         Their orders stand: a configuration that becomes a candidate again resumes where it was.
         """

@@ -47,7 +47,7 @@ class Journal(Protocol):
 
 
 class NoJournal:
-    """A journal for those who need none."""
+    """A journal that records nothing."""
 
     def asked(self, slots: int, targets: Targets) -> None:
         """Forget it."""
@@ -69,7 +69,7 @@ class LiveOutcome:
             journal refused to write, `machine` if the machine of the executor is unfit, or `idle` if the procedure
             wanted nothing although it was not content.
         rounds: Decisions taken.
-        candidates: Who may still be the best.
+        candidates: Configurations that may still be the best.
         seconds: CPU seconds per configuration, cancelled and lost attempts included.
         runs: Executions per configuration.
         samples: Prefix lengths per configuration, as far as every run of them is settled, skipped positions left out.
@@ -122,7 +122,7 @@ def drive_parallel(
         executor: Does the runs.
         evidence: Keeps the books; made for the procedure's plan.
         budget: CPU seconds that may be spent. Runs under way when they run out are cancelled.
-        deadline: The same for the executor's clock.
+        deadline: Latest time on the executor's clock.
         look_every: The least number of wall-clock seconds between looks at unfinished runs, which narrow what these
             can still be worth.
         observer: Called after every lap.
@@ -176,7 +176,7 @@ def walk_again(procedure: Procedure, evidence: Evidence, story: Iterable[Event])
 
     Args:
         procedure: Made as the first one was.
-        evidence: Likewise.
+        evidence: Made as the first one was.
         story: What was written down, in order.
 
     Yields:
@@ -206,7 +206,7 @@ def _same(one: Targets, other: Targets) -> bool:
 
 
 class _LiveLoop:
-    """Who takes part, and what was written down."""
+    """The parts of the loop, and what was recorded."""
 
     def __init__(
         self, procedure: Procedure, executor: Executor, evidence: Evidence, look_every: float, journal: Journal

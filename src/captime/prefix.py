@@ -28,8 +28,8 @@ _UNHEARD_OF: dict[str, float | bool | int] = {
 class Prefix:
     """Everything known of one configuration, one entry per stream position; arrays with room to grow.
 
-    Nothing is kept of what comes before its first position: those who join late are many, and begin far down the
-    stream. So an entry's place in the arrays is its position less `start`.
+    Nothing is kept of what comes before its first position: configurations that join late are many, and begin far
+    down the stream. So an entry's place in the arrays is its position less `start`.
 
     Attributes:
         start: Its first position; those before count as skipped.

@@ -46,7 +46,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Incidents:
-    """Things that happened around the same decisions, as columns; `captime` is NaN for who was eliminated.
+    """Things that happened around the same decisions, as columns; `captime` is NaN for eliminations.
 
     Attributes:
         round: With which decision.

@@ -95,9 +95,9 @@ def is_decided(low: FloatArray, high: FloatArray, delta: float, *, carry: float,
 
     Args:
         low: As in `ablation`.
-        high: Likewise.
-        delta: Likewise.
-        carry: Likewise.
+        high: As in `ablation`.
+        delta: As in `ablation`.
+        carry: As in `ablation`.
         within: How wide the interval of the share may be.
         least: A gain below this needs no explanation.
     """

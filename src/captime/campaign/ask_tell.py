@@ -1,4 +1,4 @@
-"""Ask and tell, for people who run their targets themselves: on a cluster of their own, by hand, in a laboratory.
+"""Ask and tell: captime decides, and the caller executes the runs, on a cluster of its own for instance.
 
 `ask` gives runs to make, each with its captime; `tell` takes what became of them, in any order. The certificate is
 valid at every moment, whatever is still under way, because a run that was not told yet counts as anything. With a
@@ -98,7 +98,7 @@ class AskTell:
         n_instances: Without a list: how many instances there are, each of which is used once, at the position of its
             number; None if there is no end of them. The caller's own order then has to be random.
         sampling: With a list: `shuffle` (each once, in random order), `given` or `replace` (drawn again and again).
-        procedure: Who decides; the race, and on a space the pool, if it is left out.
+        procedure: Name of the procedure; the race, and on a space the pool, if it is left out.
         options: Its options.
         seed: Key of everything that is drawn at random; a fresh one is drawn if it is left out. It must not be chosen
             after a look at results.
@@ -181,7 +181,7 @@ class AskTell:
     def _fresh_books(
         self, begun: Question, length: int | None = None
     ) -> tuple[Procedure, Evidence, SpaceMembers | None]:
-        """Return who decides and what is known, as they are before the first run."""
+        """Return the procedure and the evidence as they are before the first run."""
         question, roster = self._question, None
         procedure = begun.build(length)
         evidence = Evidence(

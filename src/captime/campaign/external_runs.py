@@ -102,8 +102,8 @@ def stream_for(
 
     Args:
         instances: See `AskTell`.
-        n_instances: Likewise.
-        sampling: Likewise.
+        n_instances: See `AskTell`.
+        sampling: See `AskTell`.
         seed: The campaign's.
         known: Names of the instances on record, in their order; new ones follow them.
     """
@@ -189,7 +189,7 @@ def recorded_seed(ledger: Path | None, seed: int | None) -> int:
 
 
 def proposer_on(space: SpaceLike | None, seed: int) -> Proposer | None:
-    """Return who makes the configurations of a space; None if they are listed."""
+    """Return the proposer of a space's configurations; None if they are listed."""
     return None if space is None else proposer_for(plain(section_for(space, ".")), seed, _PLACE, Path.cwd())
 
 

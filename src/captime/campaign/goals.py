@@ -146,7 +146,7 @@ class GoalsInOrder(AroundProcedure):
     """A procedure that hears of each change once it has come to where nothing before it is left to do.
 
     Args:
-        procedure: Made for the first goal, the first stream and those who were there from the start.
+        procedure: Made for the first goal, the first stream and the first configurations.
         changes: What changed later, in that order; the last goal counts.
         apply: Makes a change.
     """

@@ -141,7 +141,7 @@ def race_of(
 
     Args:
         scenario: Target, instances, utility and budget.
-        candidates: Who takes part.
+        candidates: The configurations that are compared.
         delta: Of the whole statement; the race has its share.
         epsilon: The goal; None for the scenario's.
     """

@@ -48,7 +48,7 @@ def executor_of(
         raise ScenarioError(f"executor does not say which cluster; {WHICH_CLUSTER}")
     _check(parts)
     try:
-        # An optional package: only those who ask for a cluster need it.
+        # An optional package: only clusters need it.
         from captime.executors.dask_cluster import ClusterSettings, ReachedCluster, client_of  # noqa: PLC0415 (an optional package)
     except ImportError:
         raise MissingExtra("running on a Dask cluster", "dask") from None

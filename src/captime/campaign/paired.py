@@ -37,7 +37,7 @@ class Compared:
 
     Attributes:
         low: Utilities by configuration and position; a run that was cut counts as worth nothing.
-        high: Likewise; it counts as if it had answered just then.
+        high: Utilities by configuration and position; a run that was cut counts as if it had answered just then.
         stopped: `decided`, or why the runs ended, by the word that ledgers have for it.
         n_runs: Runs in the ledger, those behind the prefix included.
         cpu_seconds: What they cost.

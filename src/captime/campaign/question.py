@@ -62,7 +62,7 @@ class Question:
         utility: What an answer is worth.
         delta: Allowed probability of a wrong certificate.
         epsilon: Goal; 0 for as long as one likes.
-        procedure: Who decides, by name.
+        procedure: Name of the procedure.
         options: Its options.
         seed: Key of what is drawn at random.
         captime_first: The first captime of all configurations, where captimes rise.
@@ -106,7 +106,7 @@ class Question:
 
     @property
     def names(self) -> Sequence[str]:
-        """Of the configurations, by index; who joins later is in it too."""
+        """Names of the configurations, by index; those added later are in it too."""
         return Names(self.configs)
 
     def with_goal(self, epsilon: float | None, gamma: float | None = None) -> "Question":
@@ -163,7 +163,7 @@ class Question:
         )
 
     def build(self, length: int | None = None) -> Procedure:
-        """Who decides, with nothing known yet; `length` as for `problem`."""
+        """Make the procedure, with nothing known yet; `length` as for `problem`."""
         if self.maker is not None:
             return self.maker(self.problem(length))
         return build_procedure(self.procedure, PROCEDURES, self.problem(length), self.options)

@@ -30,7 +30,7 @@ class Recorder:
         """Write the certificate down, if another one is held.
 
         Args:
-            procedure: Whose.
+            procedure: The procedure that made it.
             evidence: Knows what was spent.
             now: Wall-clock seconds of this call.
         """
@@ -44,7 +44,7 @@ class Recorder:
         reached("certified")
 
     def candidates(self, procedure: Procedure, evidence: Evidence) -> None:
-        """Write down who is out of the race, and who came back; for people who look later, no decision needs it."""
+        """Record which configurations were cleared, and which became candidates again; no decision needs it."""
         now = procedure.candidates.copy()
         before = np.ones(len(now), dtype=np.bool_)
         before[: len(self._in_the_race)] = self._in_the_race

@@ -112,7 +112,7 @@ def resume_campaign(
 
     Args:
         procedure: Made as the first one was.
-        evidence: Likewise.
+        evidence: Made as the first one was.
         ledger: Where it is all written.
         memory: Takes down what has to be remembered.
         repeatable: Whether what was under way may be tried again.

@@ -310,7 +310,7 @@ class _Campaign:
         )
 
     def _fresh(self) -> Procedure:
-        """Who decides, as it was when the campaign began: with the first goals, and the first length of the stream."""
+        """Make the procedure as it was when the campaign began: with the first goals and the first stream length."""
         question, ledger = self._question, self._ledger
         length = ledger.scenario.get("length", question.stream.length)
         begun = replace(

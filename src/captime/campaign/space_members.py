@@ -1,4 +1,4 @@
-"""Who takes part in a campaign on a space: configurations are made when the procedure first asks for them.
+"""The configurations of a campaign on a space, made when the procedure first asks for them.
 
 A procedure knows indices only. When it orders a configuration that does not exist yet, it is proposed, written down,
 and given to the program, in this order. What is on record stays as it is: resuming never proposes it anew.
@@ -65,7 +65,7 @@ class SpaceMembers:
         Args:
             size: How many.
             evidence: What is known of those there are.
-            starts: On which position of the stream each will begin, by index; 0 for who is not named.
+            starts: On which position of the stream each will begin, by index; 0 for those not named.
         """
         while len(self.rows) < size:
             index = len(self.rows)
@@ -110,7 +110,7 @@ class GrowingProcedure(AroundProcedure):
 
     Args:
         procedure: Decides.
-        roster: Who exists.
+        roster: The configurations so far.
         evidence: What a model may learn from.
     """
 

@@ -30,11 +30,11 @@ class Steering:
     """Makes changes, at the moment at which the procedure is to hear of them.
 
     Args:
-        question: What is asked now; it knows who was added.
-        ledger: Where those are written down who join.
+        question: What is asked now; it knows the added configurations.
+        ledger: Where added configurations are recorded.
         procedure: Decides.
         evidence: Keeps the books.
-        roster: On a space, who exists; None if configurations are listed.
+        roster: On a space, its configurations so far; None if configurations are listed.
     """
 
     def __init__(

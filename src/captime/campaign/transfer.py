@@ -171,7 +171,7 @@ def first_attempts(columns: Mapping[str, NDArray[Any]], configs: Container[int])
 
     Args:
         columns: Outcomes on record, in the order in which they came.
-        configs: Whose.
+        configs: Configurations of the rows.
     """
     first = dict[tuple[int, int], int]()
     counts = (which_mean(columns["status"], lambda each: each.counts) & ~columns["orphan"]).tolist()

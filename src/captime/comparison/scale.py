@@ -1,4 +1,4 @@
-"""A time scale for those who do not name one: from a few trial runs that do not count."""
+"""A time scale where the user names none: from a few trial runs that do not count."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who may see what: every request is judged here, by its words alone, before anything else happens.
+"""Access rules: every request is judged here, by its own bytes alone, before anything else happens.
 
 Nothing is remembered from one request to the next but which tickets were used.
 

@@ -73,7 +73,7 @@ class Guard:
 
 
 class Live:
-    """The newest state as JSON, made in one thread and shared by all who ask.
+    """The newest state as JSON, made in one thread and shared by all requests.
 
     Args:
         path: The ledger.

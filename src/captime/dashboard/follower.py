@@ -51,7 +51,7 @@ class LedgerFollower:
         last: Number of the ledger's newest row.
         read: Up to which row outcomes have been read.
         in_use: Whether a process has it open for writing.
-        owner: Who wrote to it last.
+        owner: The process that wrote to it last.
         instances: Names by stream position.
     """
 

@@ -28,7 +28,7 @@ class Address:
         host: A name or address of this machine.
         port: 0 for any that is free.
         certificate: TLS material, for hosts that others can reach.
-        key: Likewise.
+        key: Its private key.
         public: Whether the user knows that others can reach it.
     """
 

@@ -1,8 +1,8 @@
 """Runs on the workers of a Dask cluster: each is a lease of one worker's station, written in plain values.
 
-Dask carries messages and tells who is there; it decides nothing. A lease is made out to one station. If its worker
-goes, the lease is revoked and the run is LOST, to be tried again with the same seed; what its old holder may still say
-is handed to the ledger as what it is, the answer to an attempt that was given up, and never counts.
+Dask carries messages and tells which workers are present; it decides nothing. A lease is made out to one station. If
+its worker goes, the lease is revoked and the run is LOST, to be tried again with the same seed; what its old holder may
+still say is handed to the ledger as what it is, the answer to an attempt that was given up, and never counts.
 """
 
 import logging
@@ -93,7 +93,7 @@ class DaskExecutor:
         self.close()
 
     def tell_events(self, note: Note, late: Late) -> None:
-        """Who writes down what happens to machines, and what was answered by those who had been given up."""
+        """Set the functions that record what happens to machines, and answers that came after the run was given up."""
         self._note, self._write_late = note, late
 
     def show_on(self, board: Board) -> None:
@@ -279,7 +279,7 @@ class DaskExecutor:
         return "" if self._terms.queue is None else f"; {self._terms.queue.words()}"
 
     def _give_up_waiting(self, why: str) -> None:
-        """All who are there were refused."""
+        """Give up if all workers were refused."""
         if not self._leases.worked:
             raise ScenarioError(
                 f"no worker of the cluster can be used: {why}. Workers need this version of captime, the program under "

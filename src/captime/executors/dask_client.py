@@ -1,7 +1,7 @@
 """The conversation with a Dask scheduler: functions are called on workers, and what is heard is kept.
 
 Dask speaks in a thread of its own; the executor listens in the coordinator's. Between them stands an inbox. Nothing is
-decided here: who has a lease, and what the loss of a worker means, is the executor's business.
+decided here: which worker has a lease, and what the loss of a worker means, is the executor's business.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _DIED = ("KilledWorker", "FutureCancelledError", "CancelledError")
 
 @dataclass(frozen=True, slots=True)
 class WorkersPresent:
-    """Who is there.
+    """The workers that are present.
 
     Attributes:
         threads: How many runs each can do at once, by address.
@@ -249,7 +249,7 @@ class DaskClient:
                 self._say(CallAnswered(call, None))
 
     async def _watch(self) -> None:
-        """See who is there, now and then, and whether the scheduler is."""
+        """Look now and then which workers are present, and whether the scheduler is."""
         cut = False
         while not self._closed:
             client = self._client

@@ -74,7 +74,7 @@ class DaskTerms:
 
 
 class Leases:
-    """Who has which run.
+    """Which worker has which run.
 
     Args:
         program: Turns requests into launches and reports into outcomes.
@@ -89,7 +89,7 @@ class Leases:
         requests: What has not come back, by the number of the lease.
         seen: After how many seconds runs were last seen unfinished, by the number of the lease.
         back: What came back.
-        late: What was answered by those who had been given up.
+        late: Outcomes of leases that had been given up.
         worked: Whether any worker has ever done a run.
         board: Is told what runs where, as soon as stations tell.
     """

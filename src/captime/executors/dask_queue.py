@@ -267,7 +267,7 @@ class Jobs:
         return True
 
     async def _cancel_all(self) -> list[str]:
-        """Cancel what is there; who could not be cancelled."""
+        """Cancel the jobs; return those that could not be cancelled."""
         left: list[str] = []
         jobs = list(self._jobs.values())
         for first in range(0, len(jobs), _AT_ONCE):

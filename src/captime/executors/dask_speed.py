@@ -1,4 +1,4 @@
-"""Unlike machines: who may take part, and what their seconds are worth.
+"""Unlike machines: which may take part, and what their seconds are worth.
 
 Every machine does the same fixed piece of work when it joins, and again every few minutes. `same`: only machines that
 take equally long for it take part. `any`: all do, and which one a run gets is left to chance. `normalised`: all do, and

@@ -60,7 +60,7 @@ class Station:
         tag: Of the campaign.
         slots: How many; as many as the worker has threads.
         isolation: See `LocalExecutor`.
-        scratch: Likewise.
+        scratch: See `LocalExecutor`.
 
     Attributes:
         name: Of this station, in this process, and of no other.

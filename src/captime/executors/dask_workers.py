@@ -1,4 +1,4 @@
-"""The workers of a cluster, as far as runs can be given to them: who has a station, who was refused, and why."""
+"""The workers of a cluster, as far as runs can be given to them: which have a station, which were refused, and why."""
 
 import random
 import time
@@ -59,8 +59,8 @@ class WorkerPool:
         note: Writes an event down, as `note(kind, **facts)`.
 
     Attributes:
-        workers: Who has a station, by address.
-        refused: Who may not take part, and why, by address.
+        workers: Workers with a station, by address.
+        refused: Why a worker may not take part, by address.
         isolation: The levels that hold.
     """
 
@@ -92,7 +92,7 @@ class WorkerPool:
 
     @property
     def hopeless(self) -> bool:
-        """Whether all who are there were refused."""
+        """Whether all workers were refused."""
         return not self.slots and not self._opening and bool(self.refused)
 
     def choose(self, most: int) -> WorkerRecord | None:
@@ -112,7 +112,7 @@ class WorkerPool:
     # ------------------------------------------------------------------ coming and going
 
     def update_workers(self, threads: Mapping[str, int]) -> list[WorkerRecord]:
-        """Compare with who is there; return those who are not there any more."""
+        """Compare with the workers that are present; return those that have gone."""
         for address in [*self.refused, *self._opening]:
             if address not in threads:
                 self._forget(address)

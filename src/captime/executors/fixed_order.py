@@ -2,7 +2,7 @@
 
 Requests go to the inner executor as they come; outcomes are handed on strictly in the order in which they were asked
 for, one at a time, and as many requests are open as the window says, however many slots there are. What a procedure is
-told then depends on the outcomes alone, not on who was faster, so two campaigns with the same outcomes take the same
+told then depends on the outcomes alone, not on which was faster, so two campaigns with the same outcomes take the same
 decisions to the last bit. The price: one long run can hold up the window.
 """
 

@@ -55,7 +55,7 @@ class Executor(Protocol):
 
 
 class Board(Protocol):
-    """Is told what runs where, for those who look on. No decision depends on it; it never waits and never fails."""
+    """Shows what runs where, for status commands. No decision depends on it; it never waits and never fails."""
 
     def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
         """Show that this run is there, and was seen unfinished after this many seconds."""
@@ -112,5 +112,5 @@ class Remote(Executor, Protocol):
         ...
 
     def tell_events(self, note: Callable[..., None], late: Callable[[Sequence[RunOutcome]], None]) -> None:
-        """Who writes down what happens to machines, and what was answered after it had been given up."""
+        """Set the functions that record what happens to machines, and answers that came after the run was given up."""
         ...

@@ -80,7 +80,7 @@ class Unfit:
 
     Attributes:
         shortage: What the machine is out of.
-        words: The same in a sentence of the last run that was refused or lost.
+        words: The shortage in a sentence, of the last run that was refused or lost.
         configs: Configurations that were lost again and again although the machine was fit in between; empty if the
             machine simply stays unfit.
     """

@@ -11,7 +11,7 @@ import random
 import sys
 
 SUFFIX = ".lp"
-# Who could colonise a territory in one year of one scenario: reached[territory] = the territories it may come from.
+# One year of one scenario: reached[territory] = the territories from which it could be colonised.
 Year = dict[int, list[int]]
 Land = tuple[list[int], list[int], list[int], list[list[Year]]]
 
@@ -44,7 +44,7 @@ def _scenario(rng: random.Random, chances: list[list[float]], occupied: list[int
     for _ in range(years):
         year: Year = {}
         for to in range(len(chances)):
-            # Drawn for all, so that what chance does here does not depend on who could be there.
+            # Drawn for all, so that what chance does here does not depend on which territories are reached.
             lucky = [
                 start for start in range(len(chances)) if rng.random() < (0.85 if start == to else chances[start][to])
             ]

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that dies with its holder, and a note of who held it.
+"""One writer at a time: a lock that dies with its holder, and a note of the process that held it.
 
 The lock is `flock` on a file beside the ledger, NAME.lock, which is never deleted: locks on the ledger itself would be
 dropped whenever SQLite closes it. The file also tells how far the ledger had come when it was last written, so that a
@@ -22,7 +22,7 @@ from captime.ledger.crash_points import reached
 from captime.ledger.filesystem import sync_directory
 from captime.ledger.sqlite_errors import errors_translated
 
-# The first line has this length, so that it can be replaced in one stroke; the second tells who holds the lock.
+# The first line has this length, so that it can be replaced in one stroke; the second names the lock's holder.
 _LINE = 160
 _LARGEST = 1 << 20
 # How long to wait for a holder that has just taken the lock to write its name.
@@ -66,7 +66,7 @@ class Mark:
     """How far a ledger had come.
 
     Attributes:
-        campaign: Whose ledger.
+        campaign: Name of the ledger's campaign.
         sequence: Number of its last row.
         head: Hash of that row, in hexadecimal digits.
     """
@@ -102,7 +102,7 @@ def _asked(*command: str) -> str:
 
 
 def check_owner(ledger: Path, last: Owner, here: Owner, *, take_over: bool) -> None:
-    """Refuse if the last owner, who did not close the ledger, may still be at it. The lock is ours already.
+    """Refuse if the last owner, which did not close the ledger, may still be at it. The lock is ours already.
 
     Never by a timer: a slow owner is an owner.
     """

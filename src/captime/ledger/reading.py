@@ -102,7 +102,7 @@ class LedgerReader(Closing):
         scenario: What was asked.
         scenario_hash: SHA-256 of that.
         created_ns: When the campaign began, in nanoseconds since 1970.
-        captime_version: Who made it.
+        captime_version: Version of captime that made it.
         missing: Which of its newest rows were on record and are not in the file any more; "" for none.
     """
 
@@ -170,7 +170,7 @@ class LedgerReader(Closing):
 
     @property
     def owner(self) -> Owner | None:
-        """Who wrote to it last."""
+        """The process that wrote to it last."""
         with self.snapshot(), damage_reported(self.path):
             last = last_owner(self._connection)
         return None if last is None else last[1]

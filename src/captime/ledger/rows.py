@@ -110,7 +110,7 @@ class Added:
 
     Attributes:
         sequence: Number of the first row.
-        configs: Who.
+        configs: The added configurations.
     """
 
     sequence: int

@@ -1,4 +1,4 @@
-"""What runs on which slot just now: a small file beside the ledger, for those who look on.
+"""What runs on which slot just now: a small file beside the ledger, for status commands and the dashboard.
 
 NAME.slots has a line of fixed length for every slot, written over in place when a run begins, is seen under way, or
 ends. It is no part of the record: nothing is decided by it, no writer waits for it to reach the disk, and it may be
@@ -147,8 +147,8 @@ class SlotBoardContent:
     """What the file said.
 
     Attributes:
-        campaign: Whose slots; empty if there is no file.
-        pid: Process number of who wrote it.
+        campaign: Name of the campaign; empty if there is no file.
+        pid: Process number of the writer.
         seats: In the order of hosts, workers and slots.
     """
 

@@ -43,7 +43,7 @@ class WalMonitor:
 
 
 def _readers(path: Path) -> str:
-    """Who else has the ledger open, in words."""
+    """Return which other processes have the ledger open, in words."""
     found = [f"process {pid} ({_name(pid)})" for pid in _processes() if pid != os.getpid() and _has_open(pid, path)]
     return " or ".join(found) or "another process"
 

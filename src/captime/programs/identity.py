@@ -50,7 +50,7 @@ def find_command(words: Sequence[str], folder: Path, environment: Mapping[str, s
         folder: Relative paths are seen from here. A word without placeholders that is the name of a file there becomes
             its absolute path, because the program will run in a directory of its own.
         environment: Its `PATH` is searched.
-        where: Who wrote the command, for messages.
+        where: Where the command is written, for messages.
     """
     files: dict[str, Path] = {words[0]: _executable(words[0], folder, environment, where)}
     for word in words[1:]:

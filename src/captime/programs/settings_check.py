@@ -18,7 +18,7 @@ def check_settings(configuration: Configuration, template: Template, where: str,
     """Refuse settings that do not fit the command.
 
     Args:
-        configuration: Whose settings.
+        configuration: The configuration with the settings.
         template: The command.
         where: How to call the configuration in messages.
         all_passed: Whether every setting is passed on in any case, as wrappers do.

@@ -42,7 +42,7 @@ class Template:
 
     Args:
         words: One per argv element.
-        where: Who wrote it, for messages.
+        where: Where it is written, for messages.
 
     Attributes:
         words: As written.

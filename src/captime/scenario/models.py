@@ -146,7 +146,7 @@ class ScenarioModel(Section):
     seed: int | None = Field(
         default=None, ge=0, lt=2**63, description="Key of everything that is drawn at random; drawn afresh by default."
     )
-    procedure: str | None = Field(default=None, description="Who decides what to run next.")
+    procedure: str | None = Field(default=None, description="The procedure that decides what to run next.")
     options: dict[str, Any] = Field(default={}, description="Options of the procedure.")
     captime_first: Duration = Field(
         default=1.0, gt=0, description="The first captime of all configurations, where captimes rise."

@@ -77,15 +77,15 @@ class Parts:
         newcomers: Candidates that were added after the ledger was begun; what their indices will be is not said yet.
         problem: The question as procedures see it.
         utility: What an answer is worth.
-        procedure_name: Who decides.
+        procedure_name: Name of the procedure.
         options: Its options.
-        proposer: Who makes the configurations of a space; None if they are listed.
+        proposer: Makes the configurations of a space; None if they are listed.
         check_repeatability: Whether the user left open if the program repeats itself given its seed, so that a
             procedure which repeats runs has to try first.
         compare_answers: Whether contradicting answers end all claims.
         tolerance: By which share two numbers may differ and be the same answer.
         clock: The clock of captimes and costs.
-        time: Whose time counts: as it is measured, or as the program reports it.
+        time: Which time counts: as it is measured, or as the program reports it.
         jobs: How many runs are under way at once.
         order: In which order outcomes are told.
         window: With a fixed order, how many runs are open at once.

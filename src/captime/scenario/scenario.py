@@ -57,7 +57,7 @@ class Scenario:
         stem: The file's name without its ending; names made from it stand beside it.
         function: A Python function in place of `[target]`, for library calls.
         values: Python objects in place of `[instances]`, likewise.
-        candidates: Configurations in place of those of the file, for those who want to run some of them again.
+        candidates: Configurations in place of those of the file, to run some of them again.
         originals: Settings as they were given, by the name of the configuration, for functions: `wishes` has them in
             words that JSON knows.
         known: Names of the instances of a stream begun earlier, in its order. They keep their positions and new ones
@@ -131,7 +131,7 @@ class Scenario:
 
     @cached_property
     def proposer(self) -> Proposer | None:
-        """Who makes the configurations of the space; None if the candidates are listed."""
+        """The proposer of the space's configurations; None if the candidates are listed."""
         return None if self._space is None else as_begun(self._space, self.begun_with)
 
     @cached_property
@@ -142,7 +142,7 @@ class Scenario:
 
     @property
     def procedure(self) -> str:
-        """Who decides: the race, and on a space the race over a pool that grows."""
+        """Name of the procedure: the race, and on a space the race over a pool that grows."""
         return self.wishes.procedure or ("race" if self.proposer is None else "pool")
 
     @property

@@ -1,4 +1,4 @@
-"""From `[space]` to the pool of a campaign: who is there from the start, and who makes the others."""
+"""From `[space]` to the pool of a campaign: the configurations of the start, and the proposer of the others."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -34,7 +34,7 @@ def section_for(space: SpaceLike, folder: str | PathLike[str]) -> dict[str, Any]
 
 
 def proposer_for(section: Mapping[str, Any], seed: int, place: SourceLocation, folder: Path) -> Proposer:
-    """Who makes the configurations of a space, by index.
+    """Return the proposer of a space's configurations, by index.
 
     Args:
         section: `[space]`, as TOML reads it.
@@ -53,7 +53,7 @@ def name_of(proposer: Proposer, index: int) -> str:
 
 
 def listed_of(proposer: Proposer) -> tuple[Configuration, ...]:
-    """Who is there from the start: the default, and the user's favourites."""
+    """Return the configurations of the start: the default, and the user's favourites."""
     return tuple(
         Configuration(name_of(proposer, index), dict(proposer.propose(index)), origin=proposer.origin(index))
         for index in range(proposer.n_listed)
@@ -87,7 +87,7 @@ def canonical(proposer: Proposer) -> dict[str, Any]:
 
 
 def pool_terms_of(proposer: Proposer) -> PoolTerms:
-    """Who comes when, as procedures have to know it; the proposer keeps to the same order."""
+    """Return the order of arrivals, as procedures have to know it; the proposer keeps to it."""
     return PoolTerms(proposer.n_listed, model=proposer.model, draws_first=proposer.draws_first)
 
 

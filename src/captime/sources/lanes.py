@@ -17,7 +17,7 @@ class ReplayedLanes:
 
     Args:
         replay: Where runs are looked up and booked.
-        targets: Whose lanes; a configuration ordered at a higher level than it has gets a lane of length 0.
+        targets: The orders; a configuration ordered at a higher level than it has gets a lane of length 0.
         depth: Show at most this many positions.
         affordable: CPU seconds that may still be spent.
 

@@ -156,7 +156,7 @@ class Window:
         self._replay.tally.completed[self.config] = before + counted.sum(axis=1)
 
     def _book_raise(self, event: _Raise, used: IntArray, runs: IntArray) -> None:
-        """Book repeated runs, of those only who took part in the round that needed them."""
+        """Book repeated runs, only of configurations that took part in the round that needed them."""
         took_part = used[event.rows] > event.start
         config, start, again = (
             self.config[event.rows[took_part]],

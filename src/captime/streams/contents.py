@@ -49,7 +49,7 @@ def fingerprint_of(path: str | os.PathLike[str], digest: str = "") -> Fingerprin
 
 
 def require_readable(path: Path, where: str) -> None:
-    """Refuse what is not a regular file one can read; `where` says who wants it."""
+    """Refuse what is not a regular file one can read; `where` says where it is named."""
     try:
         kind = path.stat().st_mode
     except OSError as error:

@@ -32,7 +32,7 @@ class Seeds:
     """Numbers from 1 to 2³¹ - 1, one per position; drawn in blocks, so that looking ahead does not change them.
 
     Args:
-        key: Whose seeds these are.
+        key: What the seeds are for.
         seed: The campaign's.
 
     >>> Seeds(TARGET, 1).at(70_000) == Seeds(TARGET, 1).at(70_000) != Seeds(GENERATOR, 1).at(70_000)

@@ -46,11 +46,11 @@ class Cgroup:
         folder.mkdir()
 
     def entrance(self) -> int:
-        """Return a descriptor; who writes `0` to it is inside."""
+        """Return a descriptor; a process that writes `0` to it is inside."""
         return os.open(self._procs, os.O_WRONLY | os.O_CLOEXEC)
 
     def place(self) -> int:
-        """Return a descriptor; who is born with it begins inside."""
+        """Return a descriptor; a process that is forked with it begins inside."""
         return os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def limit(self, memory: int | None, processes: int | None) -> bool:
@@ -87,7 +87,7 @@ class Cgroup:
         return bool(read_file(f"{self._path}/memory.events"))
 
     def _killed(self) -> bool:
-        # The kernel counts here who was killed by any of its out-of-memory killers, the machine's own included.
+        # The kernel counts here the processes killed by any of its out-of-memory killers, the machine's own included.
         return self._number(f"{self._path}/memory.events", b"oom_kill") > 0
 
     def _reached_its_limit(self) -> bool:
@@ -95,7 +95,7 @@ class Cgroup:
         return self._number(f"{self._path}/memory.events", b"oom") > 0
 
     def pids(self) -> list[int]:
-        """Who is inside."""
+        """Return the processes inside."""
         return [int(pid) for pid in read_file(self._procs).split()]
 
     def kill(self) -> None:
@@ -155,7 +155,7 @@ def kill_groups(folder: Path) -> int:
 
 
 def remove_groups(folder: Path) -> None:
-    """Take a group away with all groups below it. Who has just been killed may be inside for a moment longer."""
+    """Take a group away with all groups below it. A process that was just killed may be inside for a moment longer."""
     deadline = time.monotonic() + _REMOVAL_PATIENCE
     while folder.exists():
         try:

@@ -1,7 +1,7 @@
 """Lines between an executor and its slot supervisors: a word, a space and one line of ASCII text, over a socket.
 
 Neither side ever waits for the other: what cannot be sent yet is kept, so a supervisor keeps enforcing captimes while
-its coordinator is stopped. What the words mean is known to those who use them.
+its coordinator is stopped. What the words mean is known to the modules that use them.
 """
 
 import socket

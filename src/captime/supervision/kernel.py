@@ -50,7 +50,7 @@ def die_with_parent(signal_number: int) -> None:
 
 
 def give_up_priority() -> None:
-    """Never again take a core from those who share it: no real-time policy, and no right to ask for one.
+    """Never again take a core from other processes: no real-time policy, and no right to ask for one.
 
     What this process executes cannot have it either, not even as root. Where there are no such rights, nothing is done.
     """
@@ -58,7 +58,7 @@ def give_up_priority() -> None:
         return
     if os.sched_getscheduler(0) not in _FAIR_POLICIES:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    # Refused to those who cannot have the right anyway.
+    # Refused to processes that cannot have the right anyway.
     _libc.prctl(_DROP_FROM_BOUNDING_SET, _MAY_SET_PRIORITIES, 0, 0, 0)
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
     held = (ctypes.c_uint32 * 6)()

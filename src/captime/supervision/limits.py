@@ -28,7 +28,7 @@ class Limits:
 
     Args:
         launch: What is allowed.
-        tree: Whose tree.
+        tree: The process tree that is limited.
         folder: The run's own directory.
         memory_is_limited: The kernel limits the memory of the tree; no polling is needed.
 

@@ -1,4 +1,4 @@
-"""The process tree of one run: what it has used so far, who is still alive in it, and how it ends without exception.
+"""The process tree of one run: what it has used so far, which processes are alive, and how all of them are ended.
 
 Three ways, called isolation levels. `cgroup2`: a control group of its own, which counts and kills everything in it.
 `subreaper`: orphans become children of the supervisor, so everything below it belongs to the run. `posix`: sessions, a
@@ -207,7 +207,7 @@ class ProcessTree:
         return len({pid for pid, _ in killed} - {self.started.pid}), True
 
     def _living(self, killed: Iterable[tuple[int, int]]) -> list[Process]:
-        """Who is alive, those included who were killed, are not gone yet, and cannot be found any more."""
+        """Return the processes alive, killed ones included that are not gone yet and cannot be found any more."""
         found = {(each.pid, each.started): each for each in self._all_members()}
         for pid, started in killed:
             leaving = look_at(pid)

@@ -34,7 +34,7 @@ class Called:
     def cutoff(self) -> str:
         """A cutoff in whole seconds, a second or two more than the longest captime.
 
-        The wrapper must not be the one who stops the run: its clock is not ours, and a run that gave up early says
+        The wrapper must not stop the run itself: its clock is not ours, and a run that gave up early says
         less than one that we stopped.
         """
         return "2147483647" if self.longest >= 2**31 - 2 else str(math.ceil(self.longest) + 1)

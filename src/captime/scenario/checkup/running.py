@@ -123,7 +123,7 @@ def _unfit(parts: Parts, outcome: RunOutcome) -> Finding:
 
 
 def _whom(parts: Parts, tried: int) -> str:
-    """Who was tried, in words; on a space the default, perhaps favourites, and a random draw."""
+    """Say which configurations were tried; on a space the default, perhaps favourites, and a random draw."""
     if parts.proposer is None:
         return f"{tried} of {len(parts.configurations)} configurations"
     favourites = tried - 2
