@@ -28,7 +28,7 @@ _SEEDS = Seeds(TARGET, 0)
 
 
 class Recorded:
-    """A program that nobody ever starts: virtual slots answer from a table."""
+    """A program that is never started: virtual slots answer from a table."""
 
     def __init__(self, *, repeatable: bool = True) -> None:
         self.repeatable = repeatable

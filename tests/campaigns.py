@@ -138,7 +138,7 @@ def false_certificate(outcome: Outcome, truth: FloatArray) -> bool:
 
 
 def wrong_campaigns(world: World, setting: Setting, repetitions: int, seed: int) -> int:
-    """How many of so many independent campaigns went wrong."""
+    """How many of this many independent campaigns went wrong."""
     rng = np.random.default_rng(seed)
     return sum(went_wrong(world, setting, rng) for _ in range(repetitions))
 
@@ -146,7 +146,7 @@ def wrong_campaigns(world: World, setting: Setting, repetitions: int, seed: int)
 def wrong_stories(
     procedure: str, n_instances: int, repetitions: int, *, seed: int, delta: float, every_upper: bool = True
 ) -> int:
-    """Stories, so many for each law, in which an end that delta covers or any certificate was wrong.
+    """Stories, this many for each law, in which an end that delta covers or any certificate was wrong.
 
     For procedures that keep the tightest ends: those remember the worst of all looks.
 

@@ -1,4 +1,4 @@
-"""A real dashboard on a real port in a thread, and raw sockets to talk to it without anybody's good manners."""
+"""A real dashboard on a real port in a thread, and raw sockets to talk to it without a client library."""
 
 import asyncio
 import socket

@@ -34,7 +34,7 @@ def eventually(happened: Callable[[], bool], patience: float = PATIENCE) -> bool
 
 @contextmanager
 def local_cluster(workers: int) -> Iterator[Any]:
-    """A client of a cluster of so many processes, which are started again when they die."""
+    """A client of a cluster of this many processes, which are started again when they die."""
     with client_of(ClusterSettings(cluster="local", workers=workers, options={"silence_logs": 60})) as reached:
         yield reached.client
 
@@ -87,7 +87,7 @@ class Cluster:
         self.scheduler.wait()
 
     def add_worker(self, threads: int = 1, *, host: str = "127.0.0.1", inside: Sequence[str] = ()) -> None:
-        """A worker without anybody who starts it again; started by the command `inside`, if there is one."""
+        """A worker that is not started again; started by the command `inside`, if there is one."""
         words = (self.address, "--no-nanny", "--no-dashboard", "--nthreads", str(threads), "--host", host)
         more = ("--memory-limit", "0", "--local-directory", str(self._folder))
         self.workers.append(self._start("dask_worker", *words, *more, inside=inside))
@@ -107,7 +107,7 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, workers: int = 0, host: str = "127.0.0.1") -> Iterator[Cluster]:
-    """A cluster of processes with so many workers."""
+    """A cluster of processes with this many workers."""
     made = Cluster(folder, host)
     try:
         for _ in range(workers):
@@ -129,11 +129,11 @@ def _close(dask_worker: Any) -> None:
 
 
 class Chaos:
-    """Kills a worker after every so many runs, each time in another way: it exits, it is closed, it is shot.
+    """Kills a worker after every few runs, each time in another way: it exits, it is closed, it is shot.
 
     Args:
         client: Of the cluster.
-        every: So many runs.
+        every: This many runs.
 
     Attributes:
         deaths: How many workers died, by kind.
@@ -146,7 +146,7 @@ class Chaos:
         self.deaths = {"exit": 0, "close": 0, "kill": 0}
 
     def __call__(self, runs: int) -> None:
-        """So many runs were started so far."""
+        """This many runs were started so far."""
         died = sum(self.deaths.values())
         if runs < self._every * (died + 1):
             return
@@ -159,13 +159,13 @@ class Chaos:
             else:
                 self._client.run(_exit if kind == "exit" else _close, workers=[address], on_error="ignore")
         except (OSError, ValueError, IndexError):
-            # There was nobody, or it died before we came; another time.
+            # There was no worker, or it died before; another time.
             return
         self.deaths[kind] += 1
 
 
 def connected(address: str) -> Any:
-    """A client of somebody's cluster."""
+    """A client of a running cluster."""
     make: Callable[..., Any] = Client
     return make(address, timeout=20.0, set_as_default=False)
 

@@ -25,7 +25,7 @@ class ScriptedLink:
         at: Where they were sent.
         shouted: What was called beside the tasks.
         keys: Dask's names of all calls.
-        forgotten: Calls that nobody waits for any more.
+        forgotten: Calls that are not waited for any more.
     """
 
     def __init__(self, topic: str) -> None:
@@ -102,7 +102,7 @@ class ScriptedLink:
         self.say(WorkersPresent(dict(threads)))
 
     def answer(self, number: int, seconds: float = 0.5, *, slot: int = 0, ended: str = "exit") -> None:
-        """A run has ended after so many CPU seconds."""
+        """A run has ended after this many CPU seconds."""
         spent = round(seconds * 1e9)
         exit_code = 0 if ended == "exit" else None
         report = Report(number, ended, exit_code=exit_code, cpu_ns=spent, wall_ns=spent, runtime_ns=spent)  # type: ignore[arg-type] # a test names a real one

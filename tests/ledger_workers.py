@@ -89,7 +89,7 @@ def grab(path: str, gate: Any, answers: Any) -> None:
 
 
 def without_rights(folder: str, answers: Any) -> None:
-    """Somebody who may read a directory and not write to it."""
+    """A user who may read a directory and not write to it."""
     if os.getuid() == 0:
         os.setgid(65534)
         os.setuid(65534)

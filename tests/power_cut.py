@@ -96,15 +96,15 @@ class Notes:
         return doubtful
 
     def acknowledge(self, rows: int) -> None:
-        """Somebody was told that so many rows are safe."""
+        """Record that this many rows were acknowledged as safe."""
         self.steps.append(Step("acknowledged", offset=rows))
 
     def acknowledged(self, moment: int) -> int:
-        """How many rows were known to be safe after so many steps."""
+        """How many rows were known to be safe after this many steps."""
         return max((step.offset for step in self.steps[:moment] if step.what == "acknowledged"), default=0)
 
     def after_a_cut(self, moment: int, chance: Random, survives: float | None = None) -> dict[Path, bytes]:
-        """What the disk may hold if the power fails after so many steps.
+        """What the disk may hold if the power fails after this many steps.
 
         Args:
             moment: How many.

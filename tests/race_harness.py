@@ -228,7 +228,7 @@ def omniscient_failures(
         positions: How long they are.
         seed: Of instances and captimes.
         boost: B.
-        longest: Runs are stopped after so many seconds.
+        longest: Runs are stopped after this many seconds.
     """
     seconds = world.draw(np.random.default_rng(seed), repetitions * positions)
     low, high = scores(plan_for(world.utility, boost=boost, longest=longest, seed=seed), seconds, repetitions)

@@ -38,7 +38,7 @@ class Trap:
 
 
 def drawn(rng: np.random.Generator, size: int, worths: tuple[float, ...], chance: tuple[float, ...]) -> FloatArray:
-    """Runtimes that are worth so much under `uniform(60)`, with these chances."""
+    """Runtimes that are worth this much under `uniform(60)`, with these chances."""
     return U60.inverse(np.array(worths))[rng.choice(len(worths), size=size, p=chance)]
 
 

@@ -52,7 +52,7 @@ class JointWorld:
         utility: What answers are worth.
         seconds: Runtimes, one row per thing that can happen, one column per configuration.
         chance: How likely each row is.
-        goal: The epsilon to ask for; 0 to go on until the instances end.
+        goal: The epsilon to ask for; 0 to continue until the instances end.
         truth: Expected utility of every configuration.
     """
 

@@ -37,7 +37,7 @@ class World:
         seconds: Possible runtimes, one row per configuration.
         chance: How likely each of them is, one row per configuration.
         shared: One draw per instance decides for all configurations, so an instance is hard for all or for none.
-        goal: The epsilon to ask for; 0 to go on until the instances end.
+        goal: The epsilon to ask for; 0 to continue until the instances end.
         truth: Expected utility of every configuration.
     """
 

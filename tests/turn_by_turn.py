@@ -95,7 +95,7 @@ class Question:
     seed: int = 0
 
     def outcome(self, *, one_by_one: bool = False, laps: int | None = None) -> Outcome:
-        """The whole story, or only so many laps of it."""
+        """The whole story, or only this many laps of it."""
         return self.run(one_by_one=one_by_one, laps=laps)[0]
 
     def run(self, *, one_by_one: bool = False, laps: int | None = None) -> tuple[Outcome, Procedure]:

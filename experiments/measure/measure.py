@@ -1,6 +1,6 @@
 """Measure one of the shipped tables: `python measure.py minisat-fuzz` runs the solver and writes table and datasheet.
 
-Meant for an otherwise idle machine: a quarter of an hour or so with two cores. Interrupted, the same command goes on
+Meant for an otherwise idle machine: a quarter of an hour or so with two cores. Interrupted, the same command resumes
 where it stopped. The table goes to src/captime/data/NAME.npz, the datasheet beside it, the ledger stays here.
 """
 

@@ -46,7 +46,7 @@ def which() -> str:
 
 
 def search(target: TableTarget, runs: int) -> None:
-    """Until the budget is spent or so many runs are made; the incumbent is known at the end."""
+    """Until the budget is spent or this many runs are made; the incumbent is known at the end."""
     parameters = "\\n".join(f'{key} "" c ({", ".join(values)})' for key, values in _named(target).items())
     with tempfile.TemporaryDirectory() as folder:
         asks, answers = Path(folder) / "asks", Path(folder) / "answers"

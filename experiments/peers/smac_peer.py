@@ -25,7 +25,7 @@ def which() -> str:
 
 
 def search(target: TableTarget, trials: int) -> None:
-    """Until the budget is spent or so many trials are made."""
+    """Until the budget is spent or this many trials are made."""
     from ConfigSpace import Categorical, Configuration, ConfigurationSpace  # noqa: PLC0415 (optional)
     from smac import AlgorithmConfigurationFacade, Scenario  # noqa: PLC0415 (optional)
     from smac.main.exceptions import ConfigurationSpaceExhaustedException  # noqa: PLC0415 (optional)

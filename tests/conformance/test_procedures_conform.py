@@ -52,7 +52,7 @@ class Bench:
         self.procedure.tell(self.replay.tally, self.replay.answer(targets))
 
     def laps(self, most: int) -> None:
-        """So many laps, or fewer if the procedure is content before."""
+        """This many laps, or fewer if the procedure is content before."""
         for _ in range(most):
             if self.procedure.finished() is not None:
                 return

@@ -30,7 +30,7 @@ def wrong_campaigns(law: str, repetitions: int, seed: int) -> int:
             below = race.lower[leader] > world.truth[leader] + _ROUNDING
             above = race.upper[best] < world.truth[best] - _ROUNDING
             found[0] = found[0] or bool(false) or bool(below) or bool(above)
-            # Always a little below what is held, so that it goes on; sometimes far below, sometimes just.
+            # Always a little below what is held, so that it continues; sometimes far below, sometimes just.
             race.retarget(max(0.0, held.epsilon * float(moves.uniform(0.0, 0.99))))
 
         table = table_of(world.draw(rng, length))

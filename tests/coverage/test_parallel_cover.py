@@ -155,7 +155,7 @@ class Engine:
         return wrong
 
     def wrong_campaigns(self, world: RaceWorld, workers: int, repetitions: int, seed: int) -> dict[str, int]:
-        """How many of so many went wrong, by kind and in `any` way; hopeless cases are not counted to the end."""
+        """How many of this many went wrong, by kind and in `any` way; hopeless cases are not counted to the end."""
         rng, wrong = np.random.default_rng(seed), dict.fromkeys((*KINDS, "any"), 0)
         for _ in range(repetitions):
             here = self.went_wrong(world, workers, rng)

@@ -286,7 +286,7 @@ def test_a_public_address_is_refused_without_insisting_and_tls(host: str, tmp_pa
 
 
 def test_it_listens_on_loopback_at_a_port_of_its_own() -> None:
-    """Port 0 by default; a port that somebody has is not taken over (W16)."""
+    """Port 0 by default; a port that is in use is not taken over (W16)."""
     with listening(Address()) as first, listening(Address()) as second:
         assert first.getsockname()[0] == "127.0.0.1"
         assert first.getsockname()[1] != second.getsockname()[1]

@@ -76,7 +76,7 @@ def test_what_runs_on_which_slot_is_told_without_a_new_row(tmp_path: Path, monke
             return dict(json.loads(live._thread.submit(live._state, 600, seen).result()))
 
         first = told(0)
-        # Nobody says where it is; it is shown all the same.
+        # Its slot is not known; it is shown all the same.
         assert [run["config"] for run in first["live"]["slots"]] == ["slow"]
         assert first["live"]["slots"][0]["slot"] == ""
         while not told(first["version"]).get("same"):

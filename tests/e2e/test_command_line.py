@@ -162,7 +162,7 @@ def test_comparing_runs_everyone_on_the_same_stream(table: Path) -> None:
 
 def test_control_c_prints_the_certificate_held_so_far(tmp_path: Path) -> None:
     """On a terminal the live view is shown; the first Ctrl-C ends an endless simulation with exit code 3."""
-    table = tmp_path / "twins.csv"  # two equal configurations: nobody is ever eliminated, nothing ever reached
+    table = tmp_path / "twins.csv"  # two equal configurations: none is ever eliminated, nothing ever reached
     table.write_text("configuration,i0,i1,i2\na,1,20,300\nb,1,20,300\n", encoding="utf-8")
     leader, follower = pty.openpty()
     words = ("simulate", str(table), "--procedure", "up", "--utility", "log-laplace(60, 1)", "--epsilon", "0")
@@ -178,7 +178,7 @@ def test_control_c_prints_the_certificate_held_so_far(tmp_path: Path) -> None:
     while b"candidates" not in seen:  # the view is up, so the simulation runs
         seen += os.read(leader, 4096)
     process.send_signal(signal.SIGINT)
-    # A terminal that nobody reads fills up and would block the last frame.
+    # A terminal that is not read fills up and would block the last frame.
     while True:
         try:
             if not os.read(leader, 4096):

@@ -1,4 +1,4 @@
-"""Going on later through the command line: real processes, with outcomes that are written in a script."""
+"""Resuming later through the command line: real processes, with outcomes that are written in a script."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def runs_on_record(campaign: Scripted) -> int:
 
 
 def test_configurations_added_to_a_file_are_judged_beside_the_others(tmp_path: Path) -> None:
-    """The same ledger, no run made again, the better newcomer wins; whoever is removed or moved is missed."""
+    """The same ledger, no run made again, the better newcomer wins; an entry that is removed or moved is missed."""
     campaign = campaign_with(tmp_path, '[configurations]\nfile = "configs.csv"\n')
     table = tmp_path / "configs.csv"
     table.write_text("name,line\nslow,3\nsteady,2\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whole campaigns through the command line, with real processes, and somebody who wants to break them."""
+"""Whole campaigns through the command line, with real processes, and attempts to break them."""
 
 import json
 import os
@@ -99,7 +99,7 @@ def test_killed_with_everything_it_leaves_no_process_behind(folder: Path, trials
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_ends_it_in_good_order(folder: Path, number: signal.Signals) -> None:
-    """C4, P30: trees dead, ledger whole, certificate printed, the exit code tells; the same command goes on."""
+    """C4, P30: trees dead, ledger whole, certificate printed, the exit code tells; the same command resumes."""
     whole = scripted_campaign(folder / "whole").certificate()
     campaign = scripted_campaign(folder / "cut")
     slowed(campaign)
@@ -191,7 +191,7 @@ def test_a_program_that_always_fails_is_given_up_soon(folder: Path) -> None:
 
 
 def test_contradicting_answers_end_all_claims(folder: Path) -> None:
-    """P17: one says SAT, another UNSAT; nothing is certified, and going on does not help."""
+    """P17: one says SAT, another UNSAT; nothing is certified, and resuming does not help."""
     campaign = scripted_campaign(folder)
     program = campaign.folder / "program.sh"
     lies = 'answer=SAT\n[ "$7" = 3 ] && answer=UNSAT\nseconds='
@@ -203,7 +203,7 @@ def test_contradicting_answers_end_all_claims(folder: Path) -> None:
 
 
 def test_a_broken_pipe_is_no_traceback(folder: Path) -> None:
-    """C6: whoever stops reading is not told about it at length."""
+    """C6: a reader that closes the pipe causes no long message."""
     campaign = scripted_campaign(folder)
     line = f"'{sys.executable}' -m captime run '{campaign.scenario}' | true"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -212,7 +212,7 @@ def test_a_broken_pipe_is_no_traceback(folder: Path) -> None:
 
 @pytest.mark.parametrize("order", ["arrival", "fixed"])
 def test_instances_added_at_the_end_are_gone_on_with(folder: Path, order: str) -> None:
-    """A stream that ran out goes on where it ended, nothing is run twice, and going on once more repeats nothing."""
+    """A stream that ran out continues where it ended, nothing is run twice, and resuming once more repeats nothing."""
     campaign = scripted_campaign(folder, order=order, instances=24)
     code, out, said = campaign.run("--epsilon", "0.05")
     assert code == 3, said
@@ -230,8 +230,8 @@ def test_instances_added_at_the_end_are_gone_on_with(folder: Path, order: str) -
     code, out, said = campaign.run("--epsilon", "0.05")
     again = json.loads(out)["certificate"]
     assert (code, again["config"]) == (0, told["certificate"]["config"]), said
-    # In the order of arrival, runs that were stopped at the goal go on record after the last word was said
-    # (`live.drive_parallel`), and whoever goes on hears of them: epsilon can only be smaller, and stays from then on.
+    # In the order of arrival, runs that were stopped at the goal are recorded after the last word was said
+    # (`live.drive_parallel`), and a resumed campaign hears of them: epsilon can only be smaller, and stays so.
     assert again["epsilon"] <= told["certificate"]["epsilon"]
     assert order == "arrival" or again == told["certificate"]
     code, out, said = campaign.run("--epsilon", "0.05")

@@ -42,7 +42,7 @@ def campaign_that_dies(path: Path, wish: str) -> None:
 
 
 def die(path: Path, wish: str, seconds: float | None = None) -> int | None:
-    """Let a campaign die there, or after so many seconds; its exit code, negative if it was killed."""
+    """Let a campaign die there, or after this many seconds; its exit code, negative if it was killed."""
     process = SERVER.Process(target=campaign_that_dies, args=(path, wish))
     process.start()
     process.join(seconds)
@@ -68,7 +68,7 @@ def check_whole(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> CampaignResult:
-    """What comes out if nobody kills anything."""
+    """What comes out if nothing is killed."""
     return campaign(tmp_path_factory.mktemp("undisturbed") / "ledger")
 
 

@@ -1,4 +1,4 @@
-"""Whole campaigns on clusters of real processes, while somebody kills workers, scheduler or coordinator."""
+"""Whole campaigns on clusters of real processes, while workers, scheduler or coordinator are killed."""
 
 import json
 import os
@@ -46,7 +46,7 @@ class FlakyLink(DaskClient):
     Args:
         client: See `DaskClient`.
         topic: Likewise.
-        every: After so many calls.
+        every: After this many calls.
     """
 
     def __init__(self, client: Any, topic: str, every: int) -> None:
@@ -62,7 +62,7 @@ class FlakyLink(DaskClient):
             self._say(WorkerLeft(address))
 
     def forget(self, calls: Sequence[Any]) -> None:
-        """Nobody is told, so late answers arrive."""
+        """The workers are not told, so late answers arrive."""
 
 
 def slow(campaign: Scripted, seconds: float) -> None:
@@ -189,7 +189,7 @@ def n_outcomes(campaign: Scripted) -> int:
 
 
 def _has_outcomes(campaign: Scripted, number: int, process: subprocess.Popen[str] | None = None) -> bool:
-    """Whether so many runs are on record; whoever has ended before is asked what was wrong."""
+    """Whether this many runs are on record; a process that has ended before is asked what was wrong."""
     if process is not None and process.poll() is not None:
         raise AssertionError(process.communicate())
     return n_outcomes(campaign) >= number
@@ -199,7 +199,7 @@ def _has_outcomes(campaign: Scripted, number: int, process: subprocess.Popen[str
 def test_nothing_survives_worker_or_coordinator_and_all_workers_may_come_back(
     folder: Path, record_property: Record, idle: float, allowed: float
 ) -> None:
-    """F10, P3: kill -9 of the worker, then of the coordinator; in between it waits, idle, and goes on."""
+    """F10, P3: kill -9 of the worker, then of the coordinator; in between it waits, idle, and continues."""
     campaign = scripted_campaign(folder, order="arrival", instances=400)
     program = campaign.folder / "program.sh"
     program.write_text(program.read_text().replace("seconds=", "(setsid sleep 300 &)\nsleep 0.2\nseconds=", 1))

@@ -72,7 +72,7 @@ def test_nothing_survives_a_forking_daemonising_signal_ignoring_target(level: Be
 
 @pytest.mark.parametrize("processes", sizes(64, 1000))
 def test_a_fork_bomb_is_killed_whole(level: Bench, processes: int) -> None:
-    """T4: every process of it, and the machine goes on."""
+    """T4: every process of it, and the machine continues."""
     report = level.one(target("misbehave", "bomb", processes, wall_limit=1.0))
     assert report.ended == "wall"
     assert level.survivors() == []
@@ -127,7 +127,7 @@ def test_more_output_than_allowed_ends_the_run(level: Bench) -> None:
 
 
 def test_more_files_than_allowed_end_the_run_and_are_gone(best: Bench, tmp_path: Path) -> None:
-    """T8: the directory is measured while the run goes on, and removed."""
+    """T8: the directory is measured while the run continues, and removed."""
     with bench(best.executor.isolation, "disk", slots=1, scratch=str(tmp_path)) as alone:
         report = alone.one(target("flood", "file", disk_limit=8 * MEGABYTE))
         assert report.ended == "disk"
@@ -166,7 +166,7 @@ def test_a_daemon_that_keeps_the_pipe_does_not_keep_us(level: Bench) -> None:
 
 
 def test_input_is_empty_unless_there_is_a_file(best: Bench, tmp_path: Path) -> None:
-    """T11, T12: nobody waits for input, and a file that is not read blocks nobody."""
+    """T11, T12: no process waits for input, and a file that is not read blocks none."""
     large = tmp_path / "large"
     large.write_bytes(b"x" * MEGABYTE)
     empty, read, unread, missing = best.run(

@@ -114,7 +114,7 @@ def test_a_supervisor_is_stopped_only_if_it_stays_so(level: Bench, monkeypatch: 
 @pytest.mark.parametrize("isolation", ["cgroup2", "subreaper"])
 @pytest.mark.parametrize("runs", [2, pytest.param(24, marks=pytest.mark.fault)])
 def test_a_daemon_without_environment_dies_with_its_supervisor(isolation: str, runs: int, tmp_path: Path) -> None:
-    """Its ancestry tells where it belongs, whoever adopted it: the target kills its supervisor and leaves a daemon."""
+    """Its ancestry tells where it belongs, whichever process adopted it: the target kills its supervisor."""
     with bench(isolation, "hidden", slots=1) as opened:
         for _ in range(runs):
             report = opened.one(target("misbehave", "hide-and-kill-parent", directory=str(tmp_path), wall_limit=600.0))
@@ -228,7 +228,7 @@ def test_a_campaign_ends_with_a_word_if_its_program_stops_supervisors(tmp_path: 
 
 
 def test_the_wall_clock_of_a_campaign_holds_although_its_supervisors_are_stopped(tmp_path: Path) -> None:
-    """It ends by its own rule, with a certificate, and not when somebody comes to look."""
+    """It ends by its own rule, with a certificate, and not when a user comes to look."""
     done = campaign(tmp_path, "kill -STOP $PPID; sleep 600", 'wall = "1s"')
     assert "Traceback" not in done.stderr
     assert done.returncode in {0, 7}, done.stderr

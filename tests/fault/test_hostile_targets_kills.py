@@ -112,7 +112,7 @@ def test_a_stopped_coordinator_changes_nothing() -> None:
     try:
         opened.program.launches = {0: target("burn", "plain", 60, captime=0.1), 1: launch("true")}
         opened.executor.submit(opened.requests([0, 1]))
-        # Nobody collects: that is what a stopped coordinator looks like to a slot.
+        # Outcomes are not collected: that is what a stopped coordinator looks like to a slot.
         assert comes_true(lambda: not opened.survivors())
         outcomes = opened.executor.collect(PATIENCE) + opened.executor.collect(PATIENCE)
         assert [report.ended for report in opened.program.reports] == ["captime", "exit"]

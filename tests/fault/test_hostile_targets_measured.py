@@ -32,11 +32,11 @@ def close_to(measured_ns: int, truth: float) -> bool:
 @pytest.mark.parametrize("seconds", SIZES)
 @pytest.mark.parametrize("manner", ["plain", "threads", "waited", "unwaited", "killed", "ignored"])
 def test_cpu_time_is_that_of_the_whole_tree(level: Bench, manner: str, seconds: float) -> None:
-    """P1, A20: threads, children that were waited for, never waited for, killed, or reaped by nobody."""
+    """P1, A20: threads, children that were waited for, never waited for, killed, or never reaped."""
     report = level.one(target("burn", manner, seconds, 3))
     assert report.ended == "exit", report
     assert told(report) >= seconds
-    # Of those for whom nobody ever waited, and who are in no control group, only the last look is known.
+    # Of processes that were never waited for and are in no control group, only the last look is known.
     for_nobody = {"subreaper": {"ignored"}, "posix": {"ignored", "unwaited", "killed"}}
     unseen = 0.2 if manner in for_nobody.get(level.executor.isolation, ()) else 0.0
     assert close_to(report.cpu_ns, told(report)) or 0 <= told(report) - report.cpu_ns / 1e9 <= unseen, report

@@ -88,13 +88,13 @@ def test_killing_the_writer_loses_nothing_and_doubles_nothing(kills: int, tmp_pa
         assert ledger._writer.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         carry_on(ledger, until)
     assert facts(path) == whole(until, tmp_path)
-    assert acknowledged, "nobody got anything done between the kills: nothing was tried"
+    assert acknowledged, "nothing was done between the kills: nothing was tried"
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("point", POINTS)
 def test_death_at_a_named_place_is_survived(point: str, when: str, tmp_path: Path) -> None:
-    """F2, the ledger's places: whoever comes next finds a ledger that is whole, or none, and comes to the same end."""
+    """F2, the ledger's places: the next process finds a ledger that is whole, or none, and comes to the same end."""
     path, until = tmp_path / "a.ledger", 6
     process, hears = coordinator(path, until, f"{point}:{when}:1")
     process.join(PATIENCE)
@@ -121,7 +121,7 @@ def test_the_crash_variable_is_read_from_the_environment(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("tries", [12, pytest.param(300, marks=pytest.mark.fault)])
 def test_a_full_disk_writes_nothing_false(tries: int, tmp_path: Path) -> None:
-    """F11: wherever the room ends, it is told, what was acknowledged is there, and it goes on later."""
+    """F11: wherever the room ends, it is told, what was acknowledged is there, and it continues later."""
     until, limits = 12, np.geomspace(3000, 2_000_000, tries).astype(int).tolist()
     expected, troubled = whole(until, tmp_path), 0
     for limit in limits:
@@ -209,7 +209,7 @@ def test_a_cut_ledger_is_found_out_and_salvaged(cuts: int, small: Path, tmp_path
 
 @pytest.mark.parametrize("flips", [200, pytest.param(2000, marks=pytest.mark.fault)])
 def test_a_flipped_byte_changes_nothing_that_counts_unnoticed(flips: int, small: Path, tmp_path: Path) -> None:
-    """F20: either it is refused as damaged, or every row is what it was (the byte was in nobody's use)."""
+    """F20: either it is refused as damaged, or every row is what it was (the byte was not in use)."""
     content, rng, noticed = small.read_bytes(), np.random.default_rng(3), 0
     with LedgerReader(small) as reader:
         rows = list(reader.walk())
@@ -229,7 +229,7 @@ def test_a_flipped_byte_changes_nothing_that_counts_unnoticed(flips: int, small:
 
 
 def test_a_missing_log_is_found_out(tmp_path: Path) -> None:
-    """F21: deleted after a kill, or left behind by somebody who copied the file alone."""
+    """F21: deleted after a kill, or left behind when the file alone was copied."""
     path = tmp_path / "a.ledger"
     process = PROCESSES.Process(target=leave_open, args=(str(path), 30))
     process.start()

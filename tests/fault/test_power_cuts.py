@@ -38,7 +38,7 @@ def campaign(path: Path, notes: Notes, *, careless: bool = False) -> list[bytes]
 
 
 def rows_found(path: Path, files: dict[Path, bytes], lock: bytes, *, read_first: bool) -> int:
-    """How many rows there are after the machine has come up again, each checked; the campaign can be gone on with."""
+    """How many rows there are after the machine has come up again, each checked; the campaign can be resumed."""
     path.parent.mkdir()
     for name, content in files.items():
         path.with_name(name.name).write_bytes(content)
@@ -87,7 +87,7 @@ def lost_rows(notes: Notes, locks: list[bytes], folder: Path, cuts: int) -> list
 def test_no_acknowledged_row_is_lost(
     noted: tuple[Notes, list[bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F17, P7: after a cut at any moment every row is there that somebody was told of, and the campaign goes on."""
+    """F17, P7: after a cut at any moment every acknowledged row is there, and the campaign can be resumed."""
     monkeypatch.setattr(owners, "boot_id", lambda: "a later boot")
     assert lost_rows(*noted, tmp_path, CUTS) == []
 

@@ -131,7 +131,7 @@ def clear(disk: Path) -> None:
 def test_a_disk_that_fills_up_for_a_while_changes_nothing(
     tmp_path: Path, small_disk: Path, spoil: Callable[[Path], None]
 ) -> None:
-    """The campaign waits, goes on, and recommends the better one; no run is judged, none is given up."""
+    """The campaign waits, continues, and recommends the better one; no run is judged, none is given up."""
     scenario = begun(tmp_path, 300_000)
 
     def act() -> None:
@@ -155,7 +155,7 @@ def test_a_disk_that_fills_up_for_a_while_changes_nothing(
 def test_a_disk_that_stays_full_ends_the_campaign(
     tmp_path: Path, small_disk: Path, spoil: Callable[[Path], None]
 ) -> None:
-    """Exit code 6 with a word, the worse one is not recommended for it, and the same command goes on later."""
+    """Exit code 6 with a word, the worse one is not recommended for it, and the same command resumes later."""
     scenario = begun(tmp_path, 300_000)
     thread = once_runs_are_made(scenario, lambda: spoil(small_disk))
     done = run(scenario, small_disk, "--patience", "3s")

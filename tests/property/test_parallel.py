@@ -130,7 +130,7 @@ class Field:
         self.evidence.add([outcome])
 
     def drain(self, pick: Callable[[int], int]) -> None:
-        """All workers finish everything that was ordered, whoever `pick` says first."""
+        """All workers finish everything that was ordered, in the order of `pick`."""
         self.evidence.retire(np.ones(N_CONFIGS, dtype=np.bool_))
         while self.evidence.open:
             self.flying += self.evidence.take(pick(5) + 1)
@@ -260,7 +260,7 @@ def question(
 
 
 def campaign(table: RuntimeTable, procedure: Procedure, workers: int, sampling: str = "given") -> LiveOutcome:
-    """Run it with so many virtual workers."""
+    """Run it with this many virtual workers."""
     utility = parse_utility("log-laplace(10, 1)")
     evidence = Evidence(table.n_configs, procedure.plan, utility)
     executor = VirtualExecutor(table, stream_of(sampling, table.groups, 3), workers)

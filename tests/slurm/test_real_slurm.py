@@ -84,7 +84,7 @@ def test_the_documented_settings_give_a_certificate_that_verify_confirms(folder:
 
 
 def test_jobs_that_end_are_replaced(folder: Path, queue: Slurm) -> None:
-    """C10: both jobs are cancelled while runs are made; others come, and the campaign goes on."""
+    """C10: both jobs are cancelled while runs are made; others come, and the campaign continues."""
     campaign = campaign_on(folder)
     process = campaign.begin("--epsilon", "0", **queue.environment)
     assert eventually(lambda: outcomes(campaign) >= 4), process.poll()
@@ -159,7 +159,7 @@ def test_nothing_survives_a_coordinator_that_was_killed(folder: Path, queue: Slu
 
 
 def test_the_documented_job_keeps_the_ledger_where_the_next_one_finds_it(folder: Path, queue: Slurm) -> None:
-    """C10: asked to stop, it leaves a certificate and a copy; the next job goes on from that, and cleans up."""
+    """C10: asked to stop, it leaves a certificate and a copy; the next job continues from that, and cleans up."""
     campaign = campaign_on(folder, seconds=0.1)
     kept = campaign.scenario.with_suffix(".kept.ledger")
     script = ROOT / "examples" / "slurm" / "coordinate.sh"

@@ -11,7 +11,7 @@ import time
 
 
 def burn(seconds: float) -> None:
-    """Use so much CPU time, then say how much this process has used in all."""
+    """Use this much CPU time, then say how much this process has used in all."""
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
@@ -34,7 +34,7 @@ def main(manner: str, seconds: float, processes: int) -> None:
 
 
 def burn_in_threads(seconds: float, number: int) -> None:
-    """So much in all."""
+    """This much in all."""
     threads = [threading.Thread(target=burn_quietly, args=(seconds / number,)) for _ in range(number)]
     for thread in threads:
         thread.start()
@@ -44,7 +44,7 @@ def burn_in_threads(seconds: float, number: int) -> None:
 
 
 def burn_in_processes(manner: str, seconds: float, processes: int) -> None:
-    """So much in each."""
+    """This much in each."""
     if manner == "ignored":
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     children = [child(seconds, manner) for _ in range(processes)]
@@ -67,7 +67,7 @@ def burn_quietly(seconds: float) -> None:
 
 
 def child(seconds: float, manner: str) -> int:
-    """A process that burns, and then ends or goes on for ever."""
+    """A process that burns, and then ends or continues for ever."""
     pid = os.fork()
     if pid == 0:
         burn(seconds)

@@ -16,7 +16,7 @@ from supervised import Plain, target
 
 
 def main(tag: str, slots: int, isolation: str) -> None:
-    """Until somebody puts an end to it."""
+    """Run until it is stopped."""
     endless = target("escape", "sleep", wall_limit=600.0)
     with LocalExecutor(Plain(endless), slots, tag=tag, isolation=isolation) as executor:
         numbers = count()

@@ -13,7 +13,7 @@ how = sys.argv[4] if len(sys.argv) > 4 else "go-on"
 
 
 def burn() -> None:
-    """Use so much CPU time."""
+    """Use this much CPU time."""
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass

@@ -1,4 +1,4 @@
-"""Eats memory until somebody stops it.
+"""Eats memory until it is stopped.
 
 Usage: eat.py PROCESSES   (0: the main process itself)
 """

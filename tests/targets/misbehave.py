@@ -23,7 +23,7 @@ def die(number: int) -> None:
 
 
 def bomb(most: int) -> None:
-    """Fork until there are so many, each of which forks as well; none ever ends."""
+    """Fork until there are this many, each of which forks as well; none ever ends."""
     for _ in range(most.bit_length()):
         try:
             os.fork()
@@ -34,7 +34,7 @@ def bomb(most: int) -> None:
 
 
 def close_and_compute() -> None:
-    """Close the output at once and go on for a while."""
+    """Close the output at once and continue for a while."""
     os.close(1)
     end = time.process_time() + 0.1
     while time.process_time() < end:
@@ -66,7 +66,7 @@ def daemonise_without_environment() -> None:
 
 
 def stop(ancestors: int) -> None:
-    """Stop the processes above, and go on as if nothing had happened."""
+    """Stop the processes above, and continue as if nothing had happened."""
     pid = os.getpid()
     for _ in range(ancestors):
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123 (no imports)

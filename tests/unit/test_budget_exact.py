@@ -56,8 +56,8 @@ def spent(budget: FailureBudget, n_configs: int, *, sizes: int = MANY, levels: i
     Args:
         budget: Gives the shares.
         n_configs: How many configurations are really compared.
-        sizes: Add up so many sample sizes and bound the rest; 1 if there is only one look.
-        levels: Add up so many captime levels and bound the rest; 1 if there is only one level.
+        sizes: Add up this many sample sizes and bound the rest; 1 if there is only one look.
+        levels: Add up this many captime levels and bound the rest; 1 if there is only one level.
     """
     corner = budget.share(1, 0)
     for n, level in ((2, 1), (7, 3), (100, 30)):

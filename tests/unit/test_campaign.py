@@ -1,4 +1,4 @@
-"""Campaigns: written down before anybody acts, gone on with after any end; the same answer for the same outcomes."""
+"""Campaigns: recorded before anything is acted upon, resumed after any end; the same answer for the same outcomes."""
 
 import sqlite3
 import threading
@@ -32,7 +32,7 @@ def stop_after(laps: int) -> Callable[[], bool]:
 
 
 def pull_the_plug_after(laps: int) -> Callable[[Procedure, Evidence, Executor], None]:
-    """An end without any farewell after so many laps."""
+    """An end without any farewell after this many laps."""
     left = iter(range(laps))
 
     def observe(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
@@ -153,7 +153,7 @@ def test_a_ledger_of_another_question_is_refused(folder: Path) -> None:
 
 @pytest.mark.parametrize("order", ["arrival", "fixed"])
 def test_a_smaller_epsilon_goes_on_with_the_same_runs(folder: Path, order: str) -> None:
-    """Every run of the first goal counts for the second, and going on once more repeats nothing."""
+    """Every run of the first goal counts for the second, and resuming once more repeats nothing."""
     manner = RunSettings(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
     coarse = run(ledger_in(folder), 2, manner, epsilon=0.3)
     fine = run(ledger_in(folder), 2, manner, epsilon=0.12)
@@ -166,7 +166,7 @@ def test_a_smaller_epsilon_goes_on_with_the_same_runs(folder: Path, order: str) 
 
 
 def test_a_cpu_budget_is_one_of_the_whole_campaign(folder: Path) -> None:
-    """Spent in the first life is spent."""
+    """Spent in the first call is spent."""
     stop = RunSettings(stop=StopRules(cpu=200.0))
     first = run(ledger_in(folder), 1, stop)
     assert first.outcome.stopped == "budget"
@@ -208,13 +208,13 @@ def test_measuring_gives_the_table_back(folder: Path, cut: int | None) -> None:
 
 
 def test_a_ledger_that_is_locked_for_a_while_is_waited_for() -> None:
-    """F14: tried again until somebody lets go; given up when patience ends."""
+    """F14: tried again until the lock is free; given up when patience ends."""
     tries = []
 
     def write() -> None:
         tries.append(1)
         if len(tries) < 4:
-            raise LedgerLocked("somebody is reading with a pen in hand")
+            raise LedgerLocked("another process holds the lock")
 
     with_retries(write)
     assert len(tries) == 4

@@ -59,7 +59,7 @@ def test_whoever_comes_into_a_group_is_counted_from_exec_on(
 
 
 def test_where_there_is_no_such_fork_the_child_walks() -> None:
-    """A kernel that cannot do it, or a folder that is no control group: None, and no child that nobody waits for."""
+    """A kernel that cannot do it, or a folder that is no control group: None, and no child that is not waited for."""
     before = children_of(os.getpid())
     descriptor = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -51,7 +51,7 @@ def space_on_record(path: Path) -> dict[str, Any]:
 
 
 def test_a_space_is_searched_and_settings_are_what_the_function_is_called_with(folder: Path) -> None:
-    """Flat, in the result and in its JSON; whoever is inactive is absent."""
+    """Flat, in the result and in its JSON; an inactive parameter is absent."""
     result = configured(SECTION, ledger_in(folder))
     assert result.outcome.stopped == "epsilon"
     assert {"pace", "trick"} <= result.settings.keys() <= {"pace", "trick", "depth"}

@@ -63,7 +63,7 @@ def on(make: Make, terms: DaskTerms, **threads: int) -> Watched:
 
 
 def requests(number: int) -> list[RunRequest]:
-    """So many different ones."""
+    """This many different ones."""
     return [RunRequest(0, position, 1.0) for position in range(number)]
 
 
@@ -190,7 +190,7 @@ def test_a_run_that_dask_repeated_is_lost_not_counted(watched: Watched) -> None:
 
 
 def test_the_scheduler_gone_for_a_while_costs_what_was_under_way(watched: Watched) -> None:
-    """F9: all leases are lost at once; when it is back, work goes on."""
+    """F9: all leases are lost at once; when it is back, work continues."""
     executor, link = watched.executor, watched.link
     link.workers(a=2)
     executor.submit(requests(5))

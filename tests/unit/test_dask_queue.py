@@ -154,7 +154,7 @@ def test_jobs_that_come_to_nothing_are_asked_for_ever_more_rarely_and_then_given
 
 
 def test_while_a_worker_is_there_nothing_is_given_up(clock: SimpleNamespace) -> None:
-    """One bad node takes job after job; the good one goes on."""
+    """One bad node takes job after job; the good one continues."""
     jobs = Scripted(2)
     jobs.look()
     jobs.joins("captime-1")

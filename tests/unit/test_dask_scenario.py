@@ -74,7 +74,7 @@ def test_jobs_limit_a_cluster_and_not_our_own_cores(folder: Path) -> None:
 
 
 def test_a_cluster_that_cannot_be_reached_is_a_clear_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens there."""
+    """An address without a scheduler."""
     pytest.importorskip("distributed", reason="the extra captime[dask]")
     monkeypatch.setattr("captime.executors.dask_cluster._CONNECT_SECONDS", 0.3)
     parts = scenario(folder, {"kind": "dask", "address": "tcp://127.0.0.1:1"}).build()
@@ -117,7 +117,7 @@ def test_what_cannot_be_right_elsewhere_is_refused(folder: Path) -> None:
 def test_every_command_that_makes_runs_makes_them_where_the_scenario_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    """C11: nobody listens at that address, so no run is made here in its place."""
+    """C11: no scheduler listens at that address, so no run is made here in its place."""
     pytest.importorskip("distributed", reason="the extra captime[dask]")
     monkeypatch.setattr("captime.executors.dask_cluster._CONNECT_SECONDS", 0.3)
     campaign = scripted_campaign(tmp_path, order="arrival", instances=2)

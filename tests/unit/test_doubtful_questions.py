@@ -82,7 +82,7 @@ def showing(**more: object) -> Showing:
     ],
 )
 def test_what_speaks_against_the_question_is_said(more: dict[str, object], expected: tuple[str, ...]) -> None:
-    """Nearly no answer, nobody or everybody worth anything, a program that waits; and nothing without enough runs."""
+    """Nearly no answer, none or all worth anything, a program that waits; and nothing without enough runs."""
     told = doubts(showing(**more))
     assert len(told) == len(expected)
     for words, pattern in zip(told, expected, strict=True):
@@ -99,7 +99,7 @@ def test_an_answer_that_is_never_recognised_is_no_success(tmp_path: Path) -> Non
 
 
 def test_a_utility_that_falls_before_any_answer_is_no_success(tmp_path: Path) -> None:
-    """Every run is cut; before: a certificate that everybody is within epsilon of nothing, and exit code 0."""
+    """Every run is cut; before: a certificate that all are within epsilon of nothing, and exit code 0."""
     path = scenario(tmp_path, BURN.format(rounds=400000) + "echo answer", utility="step(0.005)", epsilon="0.3")
     done = captime("run", str(path), "--quiet")
     assert isinstance(done.exception, TargetProgramError), done.stdout
@@ -109,7 +109,7 @@ def test_a_utility_that_falls_before_any_answer_is_no_success(tmp_path: Path) ->
 
 
 def test_doctor_compares_the_utility_with_the_times_it_measured(tmp_path: Path) -> None:
-    """In the words of the question: it took so long here, and that is worth so much."""
+    """In the words of the question: it took so long here, and that is worth this much."""
     strict = scenario(tmp_path, BURN.format(rounds=100000) + "echo answer", utility="exponential(0.005)")
     told = json.loads(captime("doctor", str(strict), "--json", "--captime", "2s").stdout)
     found = {finding["check"]: finding for finding in told["findings"]}["worth"]

@@ -90,7 +90,7 @@ def test_two_campaigns_with_one_seed_share_their_luck() -> None:
 
 
 def test_a_later_attempt_does_not_hide_the_first() -> None:
-    """What a model is told up to a position must not depend on whether somebody tried again behind it."""
+    """What a model is told up to a position must not depend on whether a run was tried again behind it."""
     lost, capped, completed = (STATUSES.index(each) for each in (Status.LOST, Status.CAPPED, Status.COMPLETED))
     told = [  # configuration, position, orphan, status
         (0, 0, False, capped),
@@ -130,7 +130,7 @@ def test_a_model_is_told_only_what_has_been_passed(folder: Path) -> None:
         runs, configs = reader.outcomes(), reader.configs
         registered, positions = (reader.samples()[name] for name in ("sequence", "position"))
     # The stand-in's stream has one seed per position, whatever the campaign: everything has a place. What came back
-    # after somebody was begun on a later position may have been run because of that.
+    # after a later position was begun may have been run because of that.
     assert earlier.until(0) == []
     assert earlier.until(1) == []
     last = np.array([positions[registered < row].max() for row in runs["sequence"]])

@@ -168,7 +168,7 @@ def test_a_raised_level_asks_for_the_cut_runs_again_and_for_no_others() -> None:
 
 
 def test_a_run_under_way_when_its_level_rises_is_asked_for_once_more() -> None:
-    """Its attempt goes on to the old captime, and that is not enough any more."""
+    """Its attempt continues to the old captime, and that is not enough any more."""
     evidence = evidence_on(2.0, 8.0)
     evidence.aim(order(0, 1))
     (first,) = evidence.take(1)
@@ -197,7 +197,7 @@ def test_a_lost_run_is_asked_for_again_and_its_late_echo_is_ignored() -> None:
 
 
 def test_runs_of_the_retired_wait_and_go_on_when_they_come_back() -> None:
-    """Nobody pays for the eliminated; whoever is a candidate again finds its order standing."""
+    """The eliminated cost nothing; a configuration that is a candidate again finds its order standing."""
     evidence = evidence_on(4.0, n_configs=2)
     evidence.aim(Targets(np.array([0, 1]), np.array([2, 2]), np.array([0, 0])))
     (run,) = evidence.take(1)
@@ -211,7 +211,7 @@ def test_runs_of_the_retired_wait_and_go_on_when_they_come_back() -> None:
 
 
 def test_a_run_that_answers_sooner_than_it_was_seen_counts_as_it_was_seen() -> None:
-    """Whoever is tried twice must not be lucky twice."""
+    """A run that is tried twice must not be lucky twice."""
     evidence = evidence_on(2.0, 8.0)
     evidence.aim(order(0, 1))
     evidence.add([capped(evidence.take(1)[0])])

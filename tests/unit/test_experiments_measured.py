@@ -25,7 +25,7 @@ from captime_research.experiments import Setting
 ROOT = Path(__file__).parents[2]
 MEASURE = ROOT / "experiments" / "measure"
 SHIPPED = ("highs-auction", "highs-cascade", "minisat-fuzz")
-# What the community edition of CPLEX solves: so many variables, so many constraints.
+# What the community edition of CPLEX solves: this many variables, this many constraints.
 LARGEST = 1000
 
 
@@ -151,7 +151,7 @@ def test_the_scenario_for_cplex_is_valid_once_the_wheel_is_linked(
 def test_without_its_wheel_cplex_is_refused_with_a_word_about_the_licence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is installed by whoever accepts the licence, and by nothing of ours."""
+    """It is installed by users who accept the licence, and by nothing of ours."""
     measure = script(monkeypatch, "measure")
     monkeypatch.setattr(measure, "find_spec", lambda _: None)
     with pytest.raises(SystemExit, match=r"licence of its own.*pip install cplex"):

@@ -59,7 +59,7 @@ b,7,z,17,crash
 
 
 def test_long_csv_finds_its_columns_by_name(tmp_path: Path) -> None:
-    """Any order, any case; statuses decide; columns nobody reads are listed in a note."""
+    """Any order, any case; statuses decide; unused columns are listed in a note."""
     table = read(tmp_path, LONG, timeout=900)
     assert table.configs == ("a", "b")
     assert table.instances == ("x", "y", "z")

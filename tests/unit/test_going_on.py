@@ -1,4 +1,4 @@
-"""Going on later: added configurations and other goals continue the same ledger, every run is reused, and nothing else.
+"""Resuming later: added configurations and other goals continue the same ledger, every run is reused, and nothing else.
 
 Virtual slots answer from a table, so whole campaigns take moments; the command line has its own tests.
 """
@@ -47,7 +47,7 @@ PROCEDURES: dict[str, dict[str, Any]] = {"race": {}, "pool": {"options": {"gamma
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_added_configurations_continue_the_ledger(folder: Path, procedure: str, order: str) -> None:
-    """Runs made before are not made again, the certificate speaks of everybody, and the newcomer who is best wins."""
+    """Runs made before are not made again, the certificate speaks of all, and the newcomer that is best wins."""
     path = ledger_in(folder)
     more: dict[str, Any] = {"procedure": procedure, **PROCEDURES[procedure]}
     first = go(asked(5, 5, **more), path, order)
@@ -72,7 +72,7 @@ def test_added_configurations_continue_the_ledger(folder: Path, procedure: str, 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_campaign_that_is_cut_off_remembers_who_joined(folder: Path, order: str) -> None:
-    """However often the plug is pulled after somebody joined: the same decisions, the same certificate."""
+    """However often the plug is pulled after a configuration joined: the same decisions, the same certificate."""
     whole, cut = ledger_in(folder, "whole"), ledger_in(folder, "cut")
     for path in (whole, cut):
         go(asked(5, 5), path, order)
@@ -89,7 +89,7 @@ def test_a_campaign_that_is_cut_off_remembers_who_joined(folder: Path, order: st
 
 
 def plug(laps: int) -> Callable[[Procedure, Evidence, Executor], None]:
-    """Ends without a farewell after so many laps."""
+    """Ends without a farewell after this many laps."""
     left = iter(range(laps))
 
     def observe(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
@@ -100,7 +100,7 @@ def plug(laps: int) -> Callable[[Procedure, Evidence, Executor], None]:
 
 
 def test_somebody_who_joins_during_the_warm_start_waits_for_the_race(folder: Path) -> None:
-    """What is run before is a pilot; nobody joins it."""
+    """What is run before is a pilot; no configuration joins it."""
     path = ledger_in(folder)
     with pytest.raises(PulledThePlug):
         go(asked(5, 5), path, "arrival", observer=plug(3))
@@ -138,7 +138,7 @@ def check_book(result: CampaignResult) -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_joining_and_another_goal_come_in_the_order_in_which_they_were_asked_for(folder: Path, order: str) -> None:
-    """A smaller epsilon before or after somebody joins: all is reached, and nothing is run twice."""
+    """A smaller epsilon before or after a configuration joins: all is reached, and nothing is run twice."""
     path = ledger_in(folder)
     go(asked(5, 5, epsilon=0.3), path, order)
     go(asked(5, 5, epsilon=0.2), path, order)
@@ -218,12 +218,12 @@ def test_whoever_has_no_share_of_delta_left_refuses_newcomers(folder: Path, more
     for order in ORDERS:
         with pytest.raises(ScenarioDiffers, match="added"):
             go(asked(4, 3, epsilon=0.4, **more), path, order)
-    # Nothing was written down that would be in the way of going on as before.
+    # Nothing was written down that would be in the way of resuming as before.
     assert go(asked(3, 3, epsilon=0.4, **more), path, "arrival").outcome.stopped == "epsilon"
 
 
 def test_at_the_end_of_the_stream_newcomers_wait_for_more_instances() -> None:
-    """They would be judged on what whoever added them has seen; the certificate says what is known, which is little."""
+    """They would be judged on what the user has seen before; the certificate says what is known, which is little."""
     for name, options in (("race", {}), ("pool", {"gamma": 0.6})):
         question = asked(5, 5, procedure=name, options=options, epsilon=0.01)
         procedure = replace(question, stream=Numbered(24)).build()
@@ -295,7 +295,7 @@ def test_another_space_is_told_once_and_with_what_can_be_learnt_from(folder: Pat
 
 
 def test_a_roster_that_is_not_the_recorded_one_is_noticed(folder: Path) -> None:
-    """A favourite where the ledger has a draw: our bug, said so, and nothing goes on."""
+    """A favourite where the ledger has a draw: our bug, said so, and nothing continues."""
     path = ledger_in(folder)
     search(on_space(1), path)
     with pytest.raises(ReplayDiverged):
@@ -304,7 +304,7 @@ def test_a_roster_that_is_not_the_recorded_one_is_noticed(folder: Path) -> None:
 
 @pytest.mark.parametrize("order", ON_SPACE)
 def test_gamma_can_be_changed_on_the_way(folder: Path, order: str) -> None:
-    """Smaller: more draws, and the same ledger goes on. Larger: content at once. Both are on record."""
+    """Smaller: more draws, and the same ledger is resumed. Larger: content at once. Both are on record."""
     path = ledger_in(folder)
     coarse = search(on_space(1), path, order)
     fine = search(on_space(1, options={"gamma": 0.4}), path, order)
@@ -363,7 +363,7 @@ def test_goals_are_read_as_they_were_noted() -> None:
 
 
 def test_the_clock_of_a_campaign_goes_on_like_its_cost(folder: Path) -> None:
-    """Two sittings of 40 s are 80 s, on every certificate and at the end; the stop rule is each sitting's."""
+    """Two calls of 40 s are 80 s, on every certificate and at the end; the stop rule is each call's."""
     path = ledger_in(folder)
     manner = RunSettings(jobs=2, stop=StopRules(wall=40.0))
     first, second = (
@@ -380,7 +380,7 @@ def test_the_clock_of_a_campaign_goes_on_like_its_cost(folder: Path) -> None:
 
 
 def test_a_campaign_that_was_cut_off_goes_on_from_its_newest_certificate(folder: Path) -> None:
-    """Nobody wrote down when the plug was pulled."""
+    """The moment at which the plug was pulled is not on record."""
     path = ledger_in(folder)
     with pytest.raises(PulledThePlug):
         go(asked(5, 5, epsilon=0.01), path, "arrival", observer=plug(60))

@@ -56,7 +56,7 @@ ENDINGS = {"space": ".pcs", "csv": ".csv", "answers": ".csv", "scenario": ".toml
 
 @pytest.fixture
 def little_memory() -> Iterator[None]:
-    """Whoever reads a file without an end fails soon; without this the machine would."""
+    """A reader of a file without an end fails soon; without this the machine would."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     now = (
         int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if sys.platform == "linux" else 0

@@ -52,7 +52,7 @@ def strange(tmp_path: Path) -> Path:
 
 
 def test_verify_tells_what_was_checked(recorded: Path, tmp_path: Path) -> None:
-    """0 and an account; 5 and the reason; 3 if nobody can tell; the same as JSON."""
+    """0 and an account; 5 and the reason; 3 if it cannot be told; the same as JSON."""
     confirmed = typed("verify", recorded, *_VIRTUAL)
     assert confirmed.exit_code == 0
     assert "Confirmed" in confirmed.stdout

@@ -82,7 +82,7 @@ def test_the_lock_dies_with_its_holder_and_is_not_inherited(tmp_path: Path) -> N
 
 
 def test_a_lock_on_a_deleted_file_locks_nothing(tmp_path: Path) -> None:
-    """Whoever gets one notices, and takes the lock on the file that is there now."""
+    """The process that gets one notices, and takes the lock on the file that is there now."""
     path = tmp_path / "a.ledger"
     first = WriteLock(path)
     lock_path(path).unlink()

@@ -16,7 +16,7 @@ from ledger_workers import carry_on, create
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger that somebody writes to."""
+    """A ledger with a writer."""
     with Ledger.create(tmp_path / "a.ledger", {"goal": 0.1}, [ConfigRow(0, "a"), ConfigRow(1, "b")]) as made:
         yield made
 
@@ -142,7 +142,7 @@ def test_a_snapshot_shows_one_moment(ledger: Ledger) -> None:
 
 
 def test_a_backup_of_a_ledger_in_use_is_complete(ledger: Ledger, tmp_path: Path) -> None:
-    """It is one file, whole, says that it is a copy, and a campaign could go on with it."""
+    """It is one file, whole, says that it is a copy, and a campaign could resume with it."""
     start(ledger, RunRequest(0, 0, 1.0))
     copy = tmp_path / "copy.ledger"
     rows = backup(ledger.path, copy)

@@ -198,7 +198,7 @@ def test_an_answer_that_came_before_its_attempt_was_given_up_counts(ledger: Ledg
     ids=["no sample", "started twice", "never started", "another captime", "unseen", "changed instance", "no JSON"],
 )
 def test_what_cannot_have_happened_is_refused_whole(wrong: Callable[[Ledger], None], ledger: Ledger) -> None:
-    """Nothing of the call is written, and the ledger goes on."""
+    """Nothing of the call is written, and the ledger stays usable."""
     request = RunRequest(0, 0, 1.0)
     ledger.started([request], elements(request))
     head = ledger.head
@@ -212,7 +212,7 @@ def test_what_cannot_have_happened_is_refused_whole(wrong: Callable[[Ledger], No
 @pytest.mark.parametrize("table", [table.name for table in TABLES])
 @pytest.mark.parametrize("verb", ["UPDATE {} SET seq = seq", "DELETE FROM {}"])
 def test_nothing_is_ever_changed_or_removed(ledger: Ledger, path: Path, table: str, verb: str) -> None:
-    """Triggers abort it, for whoever tries."""
+    """Triggers abort it, in any connection."""
     request = RunRequest(0, 0, 1.0)
     ledger.asked(1, no_targets())
     ledger.certified(HELD, 1, 0.5, 0.5, 2)
@@ -351,7 +351,7 @@ def test_what_is_left_of_a_ledger_is_told(path: Path, content: bytes, words: str
 
 @pytest.mark.parametrize("content", [b"hello", b"[space]\n" * 40])
 def test_what_never_was_a_ledger_is_told(ledger: Ledger, path: Path, content: bytes) -> None:
-    """Whoever named the wrong file has to act, and hears which one lies beside it."""
+    """The message says that the wrong file was named, and which one lies beside it."""
     strange = path.with_name(f"{path.stem}.toml")
     strange.write_bytes(content)
     for opened in (LedgerReader, Ledger.open, lambda each: salvage(each, path.with_name("new.ledger"))):
@@ -372,7 +372,7 @@ def test_a_ledger_whose_first_bytes_were_changed_is_damaged(ledger: Ledger, path
 
 
 def test_a_ledger_without_its_mark_is_damaged(ledger: Ledger, path: Path) -> None:
-    """The tables are there; somebody has changed the rest."""
+    """The tables are there; the rest was changed."""
     ledger.close()
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA application_id = 7")

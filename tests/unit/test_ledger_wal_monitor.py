@@ -39,7 +39,7 @@ def reader_of(path: Path) -> Iterator[int]:
 
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
-    """One whose log may have a megabyte, and no more when nobody reads."""
+    """One whose log may have a megabyte, and no more without readers."""
     monkeypatch.setattr("captime.ledger.connection._LOG_KEPT_BYTES", ALLOWED)
     monkeypatch.setattr("captime.ledger.store.WalMonitor", lambda path: WalMonitor(path, ALLOWED))
     monkeypatch.setattr("captime.ledger.connection._CHECKPOINT_PAGES", 100)
@@ -48,7 +48,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
 
 
 def scribble(ledger: Ledger, rows: int) -> None:
-    """Write so many rows, each of which takes 20 to 40 kB of the log."""
+    """Write this many rows, each of which takes 20 to 40 kB of the log."""
     for _ in range(rows):
         ledger.noted("scribble", text="x" * 20_000)
         ledger.flush()

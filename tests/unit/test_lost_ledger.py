@@ -36,7 +36,7 @@ Damage = Callable[[Path], None]
 
 
 def after(laps: int, damage: Damage, path: Path) -> Callable[[Procedure, Evidence, Executor], None]:
-    """Do the damage once, after so many laps."""
+    """Do the damage once, after this many laps."""
     left = iter(range(laps))
 
     def observe(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:

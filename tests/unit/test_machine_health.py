@@ -32,7 +32,7 @@ class FakeMachine:
             self.heated(core, 5)
 
     def swapped(self, pages_in: int, pages_out: int) -> None:
-        """So many pages were swapped since the machine was started."""
+        """This many pages were swapped since the machine was started."""
         write(self.proc / "vmstat", f"nr_free_pages 100\npswpin {pages_in}\npswpout {pages_out}\npgfault 7\n")
 
     def heated(self, core: int, times: int, package: int = 0) -> None:

@@ -80,7 +80,7 @@ def test_run_and_measure_of_one_name_have_ledgers_of_their_own(folder: Path) -> 
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, (done.output, done.exception)
     assert json.loads(done.stdout)["ledger"] == str(folder / "scenario.measured.ledger")
-    # A ledger that an earlier release has begun under the old name is gone on with.
+    # A ledger that an earlier release has begun under the old name is resumed.
     older = folder / "older.ledger"
     (folder / "scenario.measured.ledger").rename(older)
     again = CliRunner().invoke(app, [*words[:2], "--out", str(folder / "older.npz"), *words[4:]])

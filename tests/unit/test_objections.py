@@ -96,7 +96,7 @@ def test_a_guard_that_stops_everything_is_told_with_the_other_clock() -> None:
 
 @pytest.mark.parametrize("status", [Status.CAPPED, Status.FAILED, Status.ABANDONED])
 def test_a_campaign_without_any_answer_is_no_success(status: Status) -> None:
-    """Whatever happened to its runs; one answer in an earlier life of it is enough."""
+    """Whatever happened to its runs; one answer in an earlier call is enough."""
     census, look = OutcomeCounts(), objections(drawn=False)
     runs = [outcome(0, number, status) for number in range(5)]
     census.take(runs)

@@ -35,7 +35,7 @@ def open_ended(instance: object, **settings: Any) -> None:
 
 
 def strange(x: int) -> None:
-    """Nobody knows how to call it."""
+    """A function without a known signature."""
 
 
 def test_a_function_is_called_as_it_wants_to_be() -> None:
@@ -150,7 +150,7 @@ class _Bomb:
 
 
 def test_nothing_a_function_returns_is_executed() -> None:
-    """An object of somebody's own is taken note of, not made."""
+    """An object of a user's class is taken note of, not made."""
     assert account_of(pickle.dumps(_Bomb())).word == "solved"
     assert account_of(b"no pickle at all").word == "solved"
 

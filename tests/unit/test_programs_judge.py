@@ -224,7 +224,7 @@ def test_a_short_reported_time_does_not_excuse_a_run_that_was_over_its_captime()
 def test_our_clock_says_nothing_about_a_program_whose_own_time_counts(
     ended: str, verdict: Verdict, status: Status
 ) -> None:
-    """Stopped after so many seconds of ours, it may have been about to report fewer: its score stays from 0 to 1."""
+    """Stopped after this many seconds of ours, it may have been about to report fewer: its score stays from 0 to 1."""
     outcome = judge(REQUEST, report(ended), AnswerRules(time="reported"))
     assert (outcome.verdict, outcome.status, outcome.runtime) == (verdict, status, 0.0)
 
@@ -239,7 +239,7 @@ def test_a_reported_time_after_the_captime_is_too_late_by_its_own_clock() -> Non
 def test_a_wrapper_that_gives_up_leaves_open_what_comes_after_the_time_that_counts(
     time: TellsTime, seconds: float
 ) -> None:
-    """By our clock so many seconds, by its own as many as it says."""
+    """By our clock this many seconds, by its own as many as it says."""
     outcome = judge(REQUEST, report(exit_code=0), AnswerRules(time=time), told=SelfReport("timeout", 0.7))
     assert (outcome.status, outcome.runtime) == (Status.ABANDONED, seconds)
 

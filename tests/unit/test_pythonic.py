@@ -136,7 +136,7 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts() -> None:
 
 @pytest.mark.usefixtures("usual_ctrl_c")
 def test_ctrl_c_in_configure_returns_the_result_held_so_far(tmp_path: Path) -> None:
-    """Asked for in the middle of a campaign that would go on for long."""
+    """Asked for in the middle of a campaign that would continue for long."""
 
     def interrupting(settings: dict[str, int], instance: int, seed: int, parent: int = os.getpid()) -> bool:
         if instance == 3 and settings["k"] == 1:
@@ -186,7 +186,7 @@ def asked(path: Path, **more: Any) -> captime.AskTell:
 
 
 def test_runs_made_elsewhere_are_recorded_resumed_and_verified() -> None:
-    """What was under way at the end of the first sitting is pending in the second, and may still be told."""
+    """What was under way at the end of the first call is pending in the second, and may still be told."""
     path = shared_memory() / "told.ledger"
     with asked(path) as campaign:
         told(campaign, stop=12)

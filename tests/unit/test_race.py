@@ -84,7 +84,7 @@ def run_of(seconds: FloatArray, *, epsilon: float = 0.1, seed: int = 0, **option
 
 
 def runtimes(n_configs: int, n_instances: int, *, seed: int = 1, gap: float = 6.0) -> FloatArray:
-    """Each configuration slower than the one before by so many seconds, on instances of very different hardness."""
+    """Each configuration slower than the one before by this many seconds, on instances of very different hardness."""
     rng = np.random.default_rng(seed)
     slower = gap * np.arange(n_configs)[:, None]
     return np.asarray(rng.uniform(1.0, 30.0, n_instances) + slower + rng.uniform(0.0, 4.0, (n_configs, n_instances)))
@@ -173,7 +173,7 @@ def test_many_configurations_use_up_a_short_table(n_configs: int, n_instances: i
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.005, 0.5, 0.94, 0.95, 0.999])
 def test_every_epsilon_a_problem_may_have_can_be_raced_for(epsilon: float) -> None:
-    """From "go on" to next to nothing."""
+    """From "continue" to next to nothing."""
     run = run_of(runtimes(3, 300), epsilon=epsilon)
     for _ in range(40):
         if run.race.finished() is not None:
@@ -416,7 +416,7 @@ def test_how_long_the_warm_start_is_depends_on_no_result() -> None:
 
 
 def test_whoever_was_halved_away_skips_the_rest_of_the_warm_start_for_ever() -> None:
-    """And is ranked behind all who went on; everybody begins the race on the same position."""
+    """And is ranked behind all who continued; everybody begins the race on the same position."""
     run = run_of(runtimes(8, 4000, gap=3.0), epsilon=0.02)
     run.until_the_start()
     ran = run.race._board._loss_counts.sum(axis=1)

@@ -202,7 +202,7 @@ def test_a_rung_can_be_lengthened_but_not_beyond_an_eighth_of_the_stream() -> No
 
 
 def test_a_rung_that_cannot_keep_the_slots_at_work_is_left_out() -> None:
-    """With few slots halving goes on to two; with many the race begins at once."""
+    """With few slots halving continues to two; with many the race begins at once."""
     means = np.linspace(0.0, 1.0, 40)
     assert WarmStart(40, 4, 2, None).judge(means, slots=8) is None
     ranking = WarmStart(40, 4, 2, None).judge(means, slots=500)
@@ -303,7 +303,7 @@ def test_a_champion_sent_ahead_is_among_the_facts() -> None:
 
 
 def certified(epsilon: float, budget_share: Callable[[FloatArray], float]) -> float:
-    """What one worker has certified after so many CPU seconds of a race with that goal."""
+    """What one worker has certified after this many CPU seconds of a race with that goal."""
     table = spread_out(60)
     problem = Problem(60, UTILITY, 0.1, epsilon, captime_limit=LIMIT)
     race = Race(problem)

@@ -100,7 +100,7 @@ class Known:
         seconds: How long it takes if nobody stops it, or was last seen unfinished.
         interval: What is known of its score, with B = 1 and with B = 1.6.
         longest: The longest captime.
-        running: It is only known to be unfinished after so many seconds.
+        running: It is only known to be unfinished after this many seconds.
     """
 
     state: str

@@ -30,7 +30,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def watched(folder: Path, view: View) -> list[str]:
-    """Everything the view said in one line while a small campaign went on."""
+    """Everything the view said in one line while a small campaign continued."""
     lines: list[str] = []
 
     def observe(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
@@ -185,7 +185,7 @@ def test_no_guess_is_better_than_a_wild_one() -> None:
 
 
 def test_waiting_makes_the_guess_smaller_and_never_negative() -> None:
-    """Time goes on although nothing is certified; a guess that was passed is 0."""
+    """Time continues although nothing is certified; a guess that was passed is 0."""
     pace = Pace(0.1)
     falling(pace, 1.0, 50.0)
     first = pace.seconds_left()

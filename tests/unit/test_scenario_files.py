@@ -54,7 +54,7 @@ def written(folder: Path, text: str, name: str = "scenario.toml") -> Path:
 
 
 def test_the_smallest_scenario_works_as_written(folder: Path) -> None:
-    """Names, meanings and defaults of what everybody writes first."""
+    """Names, meanings and defaults of what is written first."""
     parts = load_scenario(written(folder, SMALLEST)).build()
     assert [row.name for row in parts.config_rows] == ["default", "patient"]
     assert parts.config_rows[1].settings == {"settings": {"var_decay": 0.999}}
@@ -89,7 +89,7 @@ def test_the_template_is_valid_and_shows_every_field(folder: Path) -> None:
 
 
 def test_the_template_names_the_real_defaults() -> None:
-    """What stands behind a # is what holds if nobody says anything, unless it says "left out"."""
+    """What stands behind a # is the default, unless it says "left out"."""
     text = re.sub(r"^(?:# )(\w+ = (?!.*left out).*)$", r"\1", template(), flags=re.MULTILINE)
     text = re.sub(r"^# (\[[\w.]+\].*)$", r"\1", text, flags=re.MULTILINE)
     shown = tomllib.loads(
@@ -200,7 +200,7 @@ def test_every_field_is_documented_and_nothing_else_is() -> None:
     ],
 )
 def test_mistakes_are_named_with_file_line_field_and_remedy(folder: Path, old: str, new: str, complaint: str) -> None:
-    """One mistake each; nobody has to search."""
+    """One mistake each; the message says where."""
     assert old in SMALLEST
     path = written(folder, SMALLEST.replace(old, new, 1))
     with pytest.raises(ScenarioError, match=complaint) as caught:
@@ -373,13 +373,13 @@ def test_the_command_line_shown_can_be_pasted(folder: Path) -> None:
         ".",
     ]
     launch = program.launch(RunRequest(0, 0, 2.5), 1, "t")
-    # log-laplace(1, 1) is worth 0.0001 after 5000 s: the captime of this run is told to nobody.
+    # log-laplace(1, 1) is worth 0.0001 after 5000 s: the captime of this run is not told.
     assert "-t=5000" in launch.argv
     assert launch.output_file == "output"
 
 
 def test_whether_a_program_repeats_itself_is_seen_from_the_seed_or_said(folder: Path) -> None:
-    """Without {seed} nobody knows, unless the user does."""
+    """Without {seed} it is unknown, unless the user says."""
     target = {"command": ["minisat", "{instance}", "{var_decay}"]}
     assert not scenario_of(document(folder, target=target), folder).program.repeatable
     assert scenario_of(document(folder, target=target | {"repeatable": True}), folder).program.repeatable

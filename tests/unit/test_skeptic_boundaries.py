@@ -44,7 +44,7 @@ def question(procedure: str = "race", **more: Any) -> Question:
 
 
 def books_of(runs: Sequence[dict[int, Run]], **more: Any) -> Books:
-    """What rows could say: so many configurations with these runs."""
+    """What rows could say: this many configurations with these runs."""
     configs = [(index + 1, ConfigRow(index, f"c{index}")) for index in range(len(runs))]
     ordered = [[(10, max(each, default=-1) + 1, 0)] for each in runs]
     return Books(**{"n_configs": len(runs), "configs": configs, "runs": list(runs), "ordered": ordered, **more})

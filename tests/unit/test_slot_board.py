@@ -106,7 +106,7 @@ def test_only_what_the_ledger_says_is_under_way_is_shown(tmp_path: Path) -> None
 
 
 def test_a_board_that_cannot_be_written_is_no_trouble(tmp_path: Path) -> None:
-    """No folder, a link that leads elsewhere, a pipe that nobody reads: nothing is raised, changed or waited for."""
+    """No folder, a link that leads elsewhere, a pipe without a reader: nothing is raised, changed or waited for."""
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     with SlotBoard(tmp_path / "file" / "a.ledger", "c") as board:
         board.running(HERE, RunRequest(0, 0, 1.0))
@@ -178,7 +178,7 @@ def test_local_slots_tell_the_board_where_each_run_is(bench: Bench) -> None:
 
 
 def test_a_seat_is_free_after_its_supervisor_died(bench: Bench) -> None:
-    """Nobody is shown on a slot that was opened again."""
+    """No run is shown on a slot that was opened again."""
     board = Noticed()
     bench.executor.show_on(board)
     bench.program.launches = [launch("sleep", "30")]

@@ -84,7 +84,7 @@ def test_every_page_shows_how_to_validate_and_what_to_take_away(name: str) -> No
 
 @pytest.mark.parametrize("name", ["kissat", "clasp"])
 def test_formulas_are_what_their_first_line_says(name: str) -> None:
-    """So many clauses, with variables in range."""
+    """This many clauses, with variables in range."""
     for number in range(4):
         lines = [line for line in made(name, number).splitlines() if not line.startswith("c")]
         _, _, variables, clauses = lines[0].split()

@@ -62,7 +62,7 @@ def test_every_file_is_expected() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_files_of_both_grammars_load_with_everything_in_them(path: Path) -> None:
-    """So many parameters, conditions and forbidden combinations as stand in the file."""
+    """As many parameters, conditions and forbidden combinations as stand in the file."""
     space = read_space(path)
     assert (len(space.parameters), len(space.conditions), len(space.forbidden)) == EXPECTED[path.name]
 

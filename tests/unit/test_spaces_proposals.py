@@ -221,7 +221,7 @@ def test_in_a_wide_space_the_model_finds_the_few_that_matter() -> None:
 
 
 def test_a_small_finite_space_is_used_up_without_harm() -> None:
-    """When nothing new is left, a proposal repeats something; the pool goes on."""
+    """When nothing new is left, a proposal repeats something; the pool continues."""
     small = read_section({"x": {"type": "int", "low": 0, "high": 5}}, "test")
     proposer = Proposer(small, seed=0, draws_first=0)
     evidence: list[Known] = []

@@ -25,7 +25,7 @@ TWENTY = [Instance(str(number), value=number, digest=str(number)) for number in 
 
 
 def names(stream: FiniteStream | GeneratedStream, count: int) -> list[str]:
-    """The first so many instances."""
+    """The first few instances."""
     return [stream.at(position).instance.name for position in range(count)]
 
 

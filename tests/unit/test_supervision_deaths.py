@@ -72,7 +72,7 @@ def one_slot(request: pytest.FixtureRequest) -> Iterator[Bench]:
 
 
 def collect(opened: Bench, wanted: int) -> list[RunOutcome]:
-    """Wait for so many outcomes."""
+    """Wait for this many outcomes."""
     outcomes: list[RunOutcome] = []
     deadline = time.monotonic() + PATIENCE
     while len(outcomes) < wanted:
@@ -207,7 +207,7 @@ def killed_at_birth() -> Iterator[None]:
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 @pytest.mark.parametrize("kills", [2, pytest.param(200, marks=pytest.mark.fault)])
 def test_no_attempt_is_launched_twice(isolation: str, kills: int, launches: Launches) -> None:
-    """Supervisors are killed at random moments while short runs go on; every attempt is launched once at most."""
+    """Supervisors are killed at random moments while short runs continue; every attempt is launched once at most."""
     chance = random.Random(kills)  # noqa: S311 (moments, no secrets)
     with bench(isolation, "twice", slots=4, pin=False) as opened:
         opened.program.launches = {0: launches.program("sleep 0.0$(($$ % 4))")}

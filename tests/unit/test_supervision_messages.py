@@ -87,7 +87,7 @@ def test_a_report_arrives_as_it_was_sent(
 
 
 def test_lines_arrive_whole_however_they_were_cut() -> None:
-    """A line larger than what the socket holds is sent in parts as the other side reads, and nobody waits."""
+    """A line larger than what the socket holds is sent in parts as the other side reads, and neither waits."""
     ours, theirs = map(Channel, socket.socketpair())
     large = "x" * (4 << 20)
     ours.send("run", large)
@@ -103,5 +103,5 @@ def test_lines_arrive_whole_however_they_were_cut() -> None:
     ours.close()
     assert list(theirs.receive()) == [("ready", "")]
     assert theirs.closed
-    theirs.send("report", "to nobody")
+    theirs.send("report", "unread")
     theirs.close()

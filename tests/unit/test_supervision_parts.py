@@ -50,7 +50,7 @@ def test_supervisors_load_no_numpy() -> None:
 
 
 def test_ps_and_proc_tell_the_same() -> None:
-    """Where there is no /proc, `ps` knows who descends from whom; checked here, where there are both."""
+    """Where there is no /proc, `ps` knows which process descends from which; checked here, where there are both."""
     child = subprocess.Popen(["sleep", "60"], env={"CAPTIME_RUN": "by-ps/1", "PATH": os.environ["PATH"]})
     try:
         seen, known = processes._table_by_ps()[child.pid], processes.look_at(child.pid)
@@ -151,7 +151,7 @@ def test_whatever_is_in_a_directory_can_be_measured_and_removed(tmp_path: Path) 
 
 
 def test_a_link_where_the_directory_was_changes_nothing_outside(tmp_path: Path) -> None:
-    """A run may replace its directory, or a folder in it, by a link to somebody else's files; their modes stay."""
+    """A run may replace its directory, or a folder in it, by a link to files of another user; their modes stay."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").touch(mode=0o400)
@@ -216,7 +216,7 @@ def test_who_was_killed_is_waited_for_even_if_it_cannot_be_found_any_more(monkey
 
 
 def test_our_own_group_is_never_struck() -> None:
-    """Nor process 1, nor everybody."""
+    """Nor process 1, nor all processes."""
     for leader in (os.getpgrp(), 1, 0, -1):
         strike_group(leader)
 

@@ -88,7 +88,7 @@ def test_a_run_has_a_directory_and_an_output_file_of_its_own(best: Bench, tmp_pa
 
 @pytest.mark.parametrize("to_stdout", [True, False])
 def test_a_missing_instance_is_made_first_and_only_once(best: Bench, tmp_path: Path, to_stdout: bool) -> None:
-    """By a generator, under another name until it is whole; its time is nobody's."""
+    """By a generator, under another name until it is whole; its time is not counted."""
     made = tmp_path / "made" / "instance"
     script = "sleep 0.2; echo content" if to_stdout else "sleep 0.2; echo content > $1"
     preparation = Preparation(("sh", "-c", script, "sh", "{part}"), str(made), to_stdout=to_stdout, timeout=PATIENCE)
@@ -240,7 +240,7 @@ def test_functions_can_be_named_and_their_arguments_are_data(best: Bench) -> Non
 
 
 def collected(executor: Bench, number: int) -> list[RunOutcome]:
-    """So many outcomes."""
+    """This many outcomes."""
     outcomes: list[RunOutcome] = []
     while len(outcomes) < number:
         outcomes += executor.executor.collect(PATIENCE)
@@ -288,7 +288,7 @@ def test_no_slot_is_idle_while_another_has_work_waiting(best: Bench) -> None:
 
 
 def test_a_signal_ends_the_waiting(best: Bench) -> None:
-    """Whoever handles it is asked at once, not after the next run."""
+    """The handler is called at once, not after the next run."""
     heard = []
     before = signal.signal(signal.SIGALRM, lambda number, _frame: heard.append(number))
     best.program.launches = {0: launch("sleep", "60")}

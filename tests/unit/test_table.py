@@ -209,7 +209,7 @@ def test_runs_that_timed_out_bound_what_is_known(
 def test_a_timeout_beyond_the_records_is_refused(
     times: list[float], timeout: float | None, recorded: float | None, message: str
 ) -> None:
-    """Nobody may extend what was observed."""
+    """What was observed cannot be extended."""
     with pytest.raises(TableError, match=message):
         capped_table(times, timeout=timeout, recorded=recorded)
 

@@ -39,7 +39,7 @@ MEGABYTE = 1 << 20
 def room(
     free: int = 10**9, files: int = 10**6, *, read_only: bool = False, size: int = 10**10
 ) -> Callable[[str], os.statvfs_result]:
-    """A file system with so much room, wherever one looks."""
+    """A file system with this much room, wherever one looks."""
     unit = 4096
     blocks, left = size // unit, free // unit
     flags = os.ST_RDONLY if read_only else 0
@@ -251,7 +251,7 @@ class Scripted:
 
 
 class Clock:
-    """A clock that goes on when somebody sleeps."""
+    """A clock that advances during a sleep."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -301,7 +301,7 @@ def first_of(executor: WaitingExecutor, laps: int = 1000) -> list[RunOutcome]:
 
 
 def test_a_refused_run_is_submitted_again_as_the_same_attempt() -> None:
-    """It has not begun, so there is no second chance in it; nobody above hears of it."""
+    """It has not begun, so there is no second chance in it; no caller hears of it."""
     clock = Clock()
     executor, inner, kinds = waiting(lambda each: well(each) if clock() > 30 else lost(each, UNBEGUN), clock)
     executor.submit([REQUEST])
@@ -433,7 +433,7 @@ def test_a_machine_that_stays_out_of_room_never_certifies_a_loser(folder: Path, 
 
 
 class Broken(ExecutorWrapper):
-    """Slots whose machine cannot go on after some laps."""
+    """Slots whose machine cannot continue after some laps."""
 
     def __init__(self, inner: Executor, laps: int) -> None:
         super().__init__(inner)
@@ -448,7 +448,7 @@ class Broken(ExecutorWrapper):
 
 
 def test_a_machine_that_breaks_down_ends_the_campaign_with_its_certificate(folder: Path) -> None:
-    """What was certified is told, what was under way is written down, and the same ledger goes on."""
+    """What was certified is told, what was under way is written down, and the same ledger is resumed."""
     made = virtual_slots(TABLE, 2)
     whole = run_campaign(question_on(TABLE), ledger_in(folder, "whole"), make_executor=virtual_slots(TABLE, 1))
     path = ledger_in(folder, "broken")

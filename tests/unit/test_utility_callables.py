@@ -46,7 +46,7 @@ def test_a_function_of_arrays_is_used_as_it_is() -> None:
 
 
 def test_a_function_of_single_numbers_is_called_for_each() -> None:
-    """Nobody has to know about arrays to write a utility."""
+    """A utility may be written without arrays."""
     utility = from_callable(only_numbers, breakpoints=[30])
     t = np.array([[0.0, 15.0], [30.0, math.inf]])
     assert utility(t).tolist() == [[1.0, 0.5], [0.0, 0.0]]

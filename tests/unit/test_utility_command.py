@@ -86,7 +86,7 @@ def test_a_wrong_request_is_refused_with_a_remedy(arguments: list[str], words: s
 
 
 def test_the_help_leads_from_a_sentence_to_a_utility() -> None:
-    """The three sentences everybody begins with."""
+    """The three most common sentences."""
     text = " ".join(run("--help").stdout.split())
     for words in ("Worthless after 5 minutes", "I pay 2 EUR an hour", "Half as good after a minute"):
         assert words in text

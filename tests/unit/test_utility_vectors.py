@@ -123,7 +123,7 @@ def test_every_inverse_has_its_value_computed_by_hand(text: str, x: float, expec
 
 
 def by_quadrature(deadline: Utility, value: float, slope: float, t: float) -> float:
-    """The cost-adjusted utility by somebody else's integration, linear cost."""
+    """The cost-adjusted utility by another library's integration, linear cost."""
 
     def s(x: float) -> float:
         return float(deadline(np.array([x]))[0])

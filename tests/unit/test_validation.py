@@ -87,7 +87,7 @@ def others(tmp_path: Path) -> Path:
 
 
 def written(made: Path, count: int) -> Path:
-    """A folder with so many instances of the scripted program."""
+    """A folder with this many instances of the scripted program."""
     made.mkdir(parents=True)
     for number in range(count):
         lines = "".join(f"{(1.0 + number / 7) * pace:.6f}\n" for pace in (1.0, 1.8, 6.0))
@@ -243,7 +243,7 @@ def test_nobody_beats_anybody_by_less_than_nothing(
 
 
 def test_first_and_leader_are_whom_they_say() -> None:
-    """The leader need not stand first, nor be there at all; what is certified is about nobody else."""
+    """The leader need not stand first, nor be there at all; what is certified is about no other."""
     pair = (("a", "a"), ("b", "b"))
     told = validated_json(told_of((0.1, 0.1), asked=pair, leader="b"))
     assert (told["first"], told["leader"], told["certified"]) == (

@@ -1,4 +1,4 @@
-"""Virtual workers: runs end in the order of their runtimes, on a clock that nobody waits for."""
+"""Virtual workers: runs end in the order of their runtimes, on a clock without waiting."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SECONDS = np.array([[5.0, 1.0, 3.0, NEVER], [2.0, 2.0, 2.0, 2.0]])
 
 
 def workers(number: int, *, limit: float = NEVER, accounting: Accounting = "restart") -> VirtualExecutor:
-    """So many of them, on a table of two configurations and four instances."""
+    """This many of them, on a table of two configurations and four instances."""
     return VirtualExecutor(table_of(SECONDS, limit), in_order(4), number, accounting=accounting)
 
 
@@ -43,14 +43,14 @@ def test_a_recorded_crash_fails_after_its_captime() -> None:
 
 
 def test_a_run_at_the_timeout_of_the_table_is_capped() -> None:
-    """Nobody knows whether it would have ended just then."""
+    """Whether it would have ended just then is unknown."""
     executor = workers(1, limit=3.0)
     executor.submit([RunRequest(0, 2, 3.0)])
     assert told(executor.collect()) == [(0, 2, Status.CAPPED, 3.0, 3.0)]
 
 
 def test_a_timeout_moves_the_clock_and_brings_nothing() -> None:
-    """Whoever waits two seconds is two seconds older."""
+    """After a wait of two seconds it is two seconds later."""
     executor = workers(1)
     executor.submit([RunRequest(0, 0, 9.0)])
     assert executor.collect(timeout=2.0) == []
