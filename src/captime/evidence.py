@@ -47,7 +47,7 @@ class Evidence:
     """
 
     def __init__(self, n_configs: int, plan: Plan, utility: Utility, *, repeatable: bool = True) -> None:
-        self.tally: Tally = blank_tally(n_configs, self.samples)
+        self.tally: Tally = blank_tally(n_configs, self.samples, self.times)
         self.tally.settled = np.zeros(n_configs, dtype=np.int64)
         self.ignored = 0
         self.disagreements = 0
@@ -283,6 +283,18 @@ class Evidence:
             low[there] = runs.low[here]
             high[there] = np.where(runs.skipped[here], 1.0, runs.high[here])
         return low, high
+
+    def times(self, config: int, last: int) -> tuple[FloatArray, BoolArray]:
+        """Return when runs of a configuration on positions 0, …, last - 1 ended or were last seen, and which ended."""
+        runs, seconds, ended = self._runs[config], np.full(last, np.nan), np.zeros(last, dtype=np.bool_)
+        end = min(last, int(self.tally.n[config]))
+        if end > runs.start:
+            here, there = slice(0, end - runs.start), slice(runs.start, end)
+            known = ~np.isnan(runs.runtime[here])
+            seconds[there] = np.where(known, runs.runtime[here], runs.seen[here])
+            seconds[there][runs.skipped[here]] = np.nan
+            ended[there] = known & ~runs.skipped[here]
+        return seconds, ended
 
     def under_way(self) -> Sequence[RunRequest]:
         """Return the attempts under way, oldest first."""

@@ -10,10 +10,13 @@ from typing import Protocol
 
 import numpy as np
 
-from captime.arrays import FloatArray, IntArray
+from captime.arrays import BoolArray, FloatArray, IntArray
 
 Samples = Callable[[int, int, int], tuple[FloatArray, FloatArray]]
 """`samples(config, first, last)`: low and high ends of that configuration on positions first, …, last - 1."""
+Times = Callable[[int, int], tuple[FloatArray, BoolArray]]
+"""`times(config, last)`: CPU seconds of that configuration's runs on positions 0, …, last - 1, and which of them have
+ended. The others were last seen unfinished then. A failed run ends after infinitely many; not a number: no run."""
 
 
 @dataclass(slots=True)
@@ -48,9 +51,10 @@ class Tally:
     seconds: FloatArray
     runs: IntArray
     samples: Samples
+    times: Times | None = None
 
 
-def blank_tally(n_configs: int, samples: Samples) -> Tally:
+def blank_tally(n_configs: int, samples: Samples, times: Times | None = None) -> Tally:
     """Return the tally before the first run."""
 
     def zeros() -> IntArray:
@@ -70,6 +74,7 @@ def blank_tally(n_configs: int, samples: Samples) -> Tally:
         seconds=np.zeros(n_configs),
         runs=zeros(),
         samples=samples,
+        times=times,
     )
 
 

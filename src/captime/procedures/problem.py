@@ -12,8 +12,9 @@ from captime.errors import ScenarioError
 from captime.procedures.pool_terms import PoolTerms
 from captime.utilities.protocol import Utility
 
-CHEAPEST_FROM = 2
-"""From this schedule on, that one of the first ranks leads a race whose certificate seems to cost least."""
+SECOND_SCHEDULE = 2
+"""From this schedule on, that one of the first ranks leads a race whose certificate seems to cost least, and measured
+times decide between near ties: equal means of the warm start, and several configurations with a certificate."""
 SCHEDULE = 2
 """The rules by which a new race orders its runs."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.procedures.agenda import Rivals, runs_missing
-from captime.procedures.problem import Problem
+from captime.procedures.problem import SECOND_SCHEDULE, Problem
 from captime.procedures.race_claims import Claims
 from captime.procedures.race_facts import Terms, facts_of
 from captime.procedures.race_levels import Challenger, LevelCosts
@@ -110,7 +110,6 @@ class Race(Claims):
         self._scouted = 0
         self._known: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._pilot_end: IntArray = np.zeros(n_configs, dtype=np.int64)
-        self._tally: Tally | None = None
         self._slots = 1
         self._ranking: IntArray | None = None
         if n_configs == 1:
@@ -155,6 +154,7 @@ class Race(Claims):
                 if not warm.longer(tally):
                     self._judge_warm_start(warm.means(tally))
             elif not warm.lengthen(slots):
+                self._break_ties()
                 self._begin(warm.ranking(warm.means(tally)))
             if self._start is not None:
                 return no_targets()
@@ -396,12 +396,18 @@ class Race(Claims):
 
     def _judge_warm_start(self, means: FloatArray) -> None:
         """Go on to the next rung, or begin the race."""
+        self._break_ties()
         # Where scouts have been, rungs follow from the scores of earlier positions and from nothing else.
         ranking = self._warm.judge(means, self._slots if self._warm.positions >= self._scouted else 1)
         if ranking is None:
             self.leader = int(self._warm.alive[0])
         else:
             self._begin(ranking)
+
+    def _break_ties(self) -> None:
+        """Let measured times decide between equal means of the warm start."""
+        if self._tally is not None and self.problem.schedule >= SECOND_SCHEDULE:
+            self._warm.break_ties(self._tally, self.problem.utility)
 
     def _begin(self, ranking: IntArray) -> None:
         """The prior is fixed, the race begins: lower bounds and duels use only what comes from here on."""

@@ -15,7 +15,8 @@ from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule, Stops
 from captime.procedures.agenda import Agenda, runs_missing
 from captime.procedures.duels import Duels, lead
-from captime.procedures.problem import CHEAPEST_FROM, Problem
+from captime.procedures.estimates import measured_utility
+from captime.procedures.problem import SECOND_SCHEDULE, Problem
 from captime.procedures.race_late import LATE_LOWER, LATE_SHOWN, LATE_UPPER, Latecomers
 from captime.procedures.race_terms import (
     LOWER,
@@ -29,6 +30,7 @@ from captime.procedures.race_terms import (
     margins,
 )
 from captime.procedures.scoreboard import Scoreboard, grown
+from captime.tally import Tally
 
 # Nobody takes the lead on fewer common positions.
 _ENOUGH_TO_LEAD = 8
@@ -91,6 +93,7 @@ class Claims:
         self._other_duels: Duels | None = None
         self._looked_at = 0
         self._late = Latecomers(n_configs, problem.delta)
+        self._tally: Tally | None = None
         self._start: int | None = None
         # Until there is a ranking, everyone has the same prior.
         self._log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
@@ -125,10 +128,10 @@ class Claims:
         own = float(self._log_rank[leads]) - math.log(PAIRED * self.problem.delta)
         return self._late.duels(leads, challengers, own)
 
-    def _log_shown(self) -> FloatArray:
+    def _log_shown(self, config: int) -> FloatArray:
         # The warm start's scores count here, and the prior was ranked on them: so this level knows nothing of ranks.
         own = math.log(self._late.n_first) - math.log(SHOWN * self.problem.delta)
-        return self._late.level(LATE_SHOWN, np.array([self.leader]), np.array([own]))
+        return self._late.level(LATE_SHOWN, np.array([config]), np.array([own]))
 
     # ------------------------------------------------------------------ bounds and leaders
 
@@ -169,7 +172,7 @@ class Claims:
 
     def _consider_leaders(self, fresh: list[int]) -> None:
         """A challenger that clearly beats the leader on their common positions takes over; validity does not care."""
-        if self.problem.schedule >= CHEAPEST_FROM:
+        if self.problem.schedule >= SECOND_SCHEDULE:
             self._lead_with_cheapest()
         for config in fresh:
             ahead = lead(self._board, config, self.leader)
@@ -328,6 +331,37 @@ class Claims:
             self._stated = sure
             self._best = self._statement(float(epsilon[worst]), worst if worst != self.leader else None)
             self._lengthen(self._best.epsilon)
+            if self._best.epsilon <= self.problem.epsilon and self.problem.schedule >= SECOND_SCHEDULE:
+                self._name_the_fastest(self._best)
+
+    def _name_the_fastest(self, held: Certificate) -> None:
+        """Name, of those with a certificate at the goal, the one with the best estimate from measured times.
+
+        Scores are lotteries; the times tell near ties apart. Another one is named only if it clears all others itself,
+        at the level of its own rank.
+
+        Args:
+            held: The leader's certificate.
+        """
+        tally = self._tally
+        if tally is None or self._start is None:
+            return
+        near = np.flatnonzero(self.upper >= held.utility_low)
+        near = near[self._board.scored[near] >= _ENOUGH_TO_LEAD]
+        estimate = np.array([measured_utility(tally, each, self.problem.utility) for each in near.tolist()])
+        leads = measured_utility(tally, self.leader, self.problem.utility)
+        better = near[estimate > leads][np.argsort(-estimate[estimate > leads], kind="stable")]
+        for config in better[:_CONSIDERED].tolist():
+            epsilon = self._epsilons_of(config)
+            worst = int(epsilon.argmax())
+            if epsilon[worst] <= self.problem.epsilon:
+                which = np.array([config])
+                self.lower[config] = max(
+                    float(self.lower[config]), float(self._board.lower(which, self._log_lower(which))[0])
+                )
+                self.candidates[config] = True
+                self._best = self._statement(float(epsilon[worst]), worst if worst != config else None, config)
+                return
 
     def _longest(self, epsilon: float) -> float:
         """The longest captime that an epsilon needs: what lies behind it is a small share of that epsilon."""
@@ -343,11 +377,13 @@ class Claims:
             self._lengthened.append((position, self._longest(self._truncated_for)))
             self.plan.longest.change_from(*self._lengthened[-1])
 
-    def _statement(self, epsilon: float, challenger: int | None = None) -> Certificate:
-        shown = float(self._board.upper(np.array([self.leader]), self._log_shown())[0])
-        low = float(self.lower[self.leader])
+    def _statement(self, epsilon: float, challenger: int | None = None, config: int | None = None) -> Certificate:
+        """Return the claim about the leader, or about another one that has cleared all others itself."""
+        named = self.leader if config is None else config
+        shown = float(self._board.upper(np.array([named]), self._log_shown(named))[0])
+        low = float(self.lower[named])
         return Certificate(
-            config=self.leader,
+            config=named,
             epsilon=min(1.0, epsilon),
             delta=self.problem.delta,
             n_configs=self.problem.n_configs,

@@ -11,7 +11,9 @@ import math
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
+from captime.procedures.estimates import measured_utility
 from captime.tally import Tally
+from captime.utilities.protocol import Utility
 
 # While there are many, most go at once: with half of them the rounds together would cost several times the first.
 _MANY, _MANY_KEEP_ONE_IN = 16, 4
@@ -21,6 +23,8 @@ _HEARD = 0.75
 _RUNS_PER_SLOT = 1.0
 # How many configurations look for the captime at which runs of the first rung begin to finish, before all are run.
 _PROBES = 8
+# Means that agree in this many decimals are equal.
+_EQUAL = 10
 # Captimes rise until one configuration in this many, and at least two, has finished a run: otherwise the ranking of a
 # rung would be chance.
 _FINISHERS_ONE_IN = 24
@@ -44,6 +48,7 @@ class WarmStart:
         alive: Who takes part in this rung.
         positions: How far they run, counted from the start of the stream.
         level: At which level of captimes.
+        estimates: By configuration, what decides between equal means; the order of the list if it is None.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class WarmStart:
         self._finalists = finalists
         self._needed = int(min(first, self._most)) if n_configs > 1 else 0
         self.alive: IntArray = np.arange(n_configs)
+        self.estimates: FloatArray | None = None
         self.positions = self._needed
 
     @property
@@ -102,6 +108,16 @@ class WarmStart:
             means[config] = 0.5 * float((low + high).mean())
         return means
 
+    def break_ties(self, tally: Tally, utility: Utility) -> None:
+        """Let measured times decide between equal means: scores are lotteries, and the order of a list says nothing.
+
+        Only positions of this rung count, as for the means: so membership stays a function of earlier positions.
+        """
+        estimates: FloatArray = np.zeros(len(tally.n))
+        for config in self.alive.tolist():
+            estimates[config] = measured_utility(tally, config, utility, self.positions)
+        self.estimates = estimates
+
     def lengthen(self, runs: int) -> bool:
         """Let everyone in this rung run further, about so many runs together; False if the stream is too short."""
         before = self.positions
@@ -134,4 +150,7 @@ class WarmStart:
         return np.concatenate((self._ordered(means), *self._dropped[::-1]))
 
     def _ordered(self, means: FloatArray) -> IntArray:
-        return self.alive[np.argsort(-means[self.alive], kind="stable")]
+        if self.estimates is None:
+            return self.alive[np.argsort(-means[self.alive], kind="stable")]
+        by_times = -np.nan_to_num(self.estimates[self.alive], nan=0.0)
+        return self.alive[np.lexsort((by_times, -np.round(means[self.alive], _EQUAL)))]

@@ -2,16 +2,8 @@
 
 Means and medians are estimated from times of which some are only known to be longer than a captime.
 
-The estimator is the product limit of Kaplan and Meier, with failure as a second way to end (Aalen and Johansen). Among
-the runs still watched just before time t, the share that answers at t is d(t) / Y(t). S(t) is the share that has
-neither answered nor failed before t. Then F(t), the share of instances answered by t, is the sum of S * d / Y over the
-times up to t, and the mean utility is the sum of u(t) * S * d / Y. A run that was capped, cancelled or lost leaves Y at
-the time at which it was last seen unfinished; a failed run is worth 0. The curve ends where fewer than five runs are
-watched and more than those have left Y unfinished, or else after the last run. The share S that is left there is worth
-between 0 and u(that time); the middle is taken.
-
-The estimator assumes that a captime does not depend on the time that its run would take. That holds where captimes are
-drawn or fixed before the run. The certificate does not rest on these estimates.
+The share of instances answered by a time is the product limit of `captime.procedures.estimates`, which has its
+assumptions. The certificate does not rest on these estimates.
 """
 
 import math
@@ -23,14 +15,13 @@ from os import PathLike
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.procedures.estimates import AnswerSteps, product_limit
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
 from captime.report.story import Story, read_story
 from captime.utilities.protocol import Utility
 
 # Shares are sums of products: this is how far rounding may carry them.
 _ROUNDING = 1e-9
-# Where fewer runs are watched, and more than those have been lost from sight, nothing is estimated any more.
-_ENOUGH_WATCHED = 5
 # A ratio from fewer pairs is one from chance; more are asked for if there are more.
 _ENOUGH_PAIRS = 8
 # Shares of the pairs with the shortest captimes that may be left out.
@@ -84,28 +75,8 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredShare:
-    """F(t), the estimated share of instances answered by t, as steps.
-
-    Attributes:
-        times: At which some runs answered, increasing.
-        steps: By how much F rises there.
-        left: S at the end of the curve: neither answered nor failed.
-        watched_until: The end of the curve; 0 without runs.
-    """
-
-    times: FloatArray
-    steps: FloatArray
-    left: float
-    watched_until: float
-
-    def mean_utility(self, utility: Utility) -> float:
-        """Return the estimated mean utility; not a number if no run was watched for any time."""
-        if self.watched_until <= 0.0 and len(self.times) == 0 and self.left >= 1.0:
-            return math.nan
-        known = float((utility(self.times) * self.steps).sum()) if len(self.times) else 0.0
-        hidden = self.left * float(utility(np.array([self.watched_until]))[0])
-        return min(1.0, known + hidden / 2.0)
+class AnsweredShare(AnswerSteps):
+    """F(t), the estimated share of instances answered by t, as steps."""
 
     def median(self) -> Median:
         """Return the time by which half of the instances are answered.
@@ -128,27 +99,8 @@ class AnsweredShare:
 
 def answered_share(runs: KnownRuns) -> AnsweredShare:
     """Estimate, from the runs of one configuration, which share of instances it answers by when."""
-    answered, failed = runs.kind == ANSWERED, runs.kind == FAILED
-    times, place = np.unique(runs.seconds, return_inverse=True)
-    answers = np.bincount(place, answered, len(times))
-    failures = np.bincount(place, failed, len(times))
-    # Watched just before each time. Whatever leaves at a time leaves after the answers and failures there.
-    watched = len(runs) - np.searchsorted(np.sort(runs.seconds), times, side="left")
-    stay = 1.0 - (answers + failures) / np.maximum(watched, 1)
-    survival = np.concatenate((np.ones(1), np.cumprod(stay)))
-    steps = survival[:-1] * answers / np.maximum(watched, 1)
-    unseen = np.cumsum(np.bincount(place, ~(answered | failed), len(times))) if len(times) else np.empty(0)
-    before = np.concatenate((np.zeros(1), unseen[:-1])) if len(times) else unseen
-    # A few that are still watched cannot stand for more that are not: there the curve ends.
-    too_few = (watched < _ENOUGH_WATCHED) & (watched < before)
-    end = int(np.argmax(too_few)) if too_few.any() else len(times)
-    known = np.flatnonzero(answers[:end] > 0)
-    return AnsweredShare(
-        times=times[known],
-        steps=steps[known],
-        left=float(max(survival[end], 0.0)),
-        watched_until=float(times[min(end, len(times) - 1)]) if len(times) else 0.0,
-    )
+    found = product_limit(runs.seconds, runs.kind == ANSWERED, runs.kind == FAILED)
+    return AnsweredShare(found.times, found.steps, found.left, found.watched_until)
 
 
 def time_ratio(first: KnownRuns, second: KnownRuns) -> Ratio:

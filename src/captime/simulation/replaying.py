@@ -59,9 +59,9 @@ class TargetReplay(Replay):
         known = len(before.n)
         if n_configs <= known:
             return
-        self.tally = blank_tally(n_configs, self.samples)
+        self.tally = blank_tally(n_configs, self.samples, self.times)
         for field in fields(before):
-            if field.name != "samples":
+            if field.name not in ("samples", "times"):
                 getattr(self.tally, field.name)[:known] = getattr(before, field.name)
 
     def seconds(self, config: IntArray, first: int, last: int) -> FloatArray:

@@ -83,7 +83,7 @@ class Replay:
         self.plan = plan
         self.utility = utility
         self.accounting: Accounting = accounting
-        self.tally: Tally = blank_tally(table.n_configs, self.samples)
+        self.tally: Tally = blank_tally(table.n_configs, self.samples, self.times)
         self.raises: list[tuple[IntArray, IntArray, FloatArray]] = []
         self.rerun_seconds: dict[Accounting, float] = {"restart": 0.0, "resume": 0.0}
         self._pays = pays
@@ -130,6 +130,18 @@ class Replay:
         which = np.array([config])
         cells = self.cells(which, self.tally.level.take(which), first, last)
         return cells.low[0], cells.high[0]
+
+    def times(self, config: int, last: int) -> tuple[FloatArray, BoolArray]:
+        """Return when runs of a configuration on positions 0, …, last - 1 ended or were last seen, and which ended."""
+        which, position = np.array([config]), np.arange(last)
+        seconds = self.seconds(which, 0, last)[0]
+        level = self.tally.level.take(which)
+        captime = np.broadcast_to(self.plan.captime(level, position), last)
+        ended: BoolArray = self.plan.completes(seconds, level, position) & (seconds < self.table.limit)
+        shown = np.where(ended, seconds, np.minimum(captime, self.table.limit))
+        for begin, end in self._gaps.get(config, ()):
+            shown[begin:end], ended[begin:end] = np.nan, False
+        return shown, ended
 
     def _skip(self, config: IntArray, first: IntArray) -> None:
         """These configurations never run the positions from where they are up to `first`."""
