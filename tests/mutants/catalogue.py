@@ -387,7 +387,7 @@ MUTANTS = (
     Mutant(
         "duels without the leader's rank",
         "procedures/race_claims.py",
-        "own = float(self._log_rank[self.leader]) - math.log(PAIRED",
+        "own = float(self._log_rank[leads]) - math.log(PAIRED",
         "own = -math.log(PAIRED",
         ("unit/test_race.py::test_selection_mode_spends_as_documented",),
     ),
