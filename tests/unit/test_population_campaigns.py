@@ -1,6 +1,7 @@
 """Campaigns about exactly these instances, from `captime.configure` to `captime verify`, resumed, grown and broken."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from typer.testing import CliRunner
 import captime
 from captime.certificate import Population
 from captime.cli import app
-from captime.errors import ScenarioDiffers
+from captime.errors import ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
 from captime.report.story import read_story
+from captime.scenario import scenario_of
 from captime.skeptic import audit
 
 SETTINGS = {"quick": {"works": True}, "lame": {"works": False}, "odd": {"works": True}}
@@ -117,3 +119,39 @@ def test_a_fixed_order_is_about_these_instances_too(tmp_path: Path) -> None:
     assert result.certificate.population is Population.THESE
     assert result.certificate.epsilon <= 0.3
     assert audit(path).verdict == "confirmed"
+
+
+def _restless(settings: Any, instance: int, seed: int) -> bool:
+    """Take another time at every call: much more or much less than the last one."""
+    marker = Path(settings["folder"]) / f"{instance}-{seed}"
+    first = not marker.exists()
+    marker.write_text("seen", encoding="utf-8")
+    end = time.process_time() + (0.3 if first else 0.0)
+    while time.process_time() < end:
+        pass
+    return True
+
+
+def test_a_program_that_does_not_repeat_itself_is_refused_for_a_set_with_the_remedy(tmp_path: Path) -> None:
+    """A claim about exactly these instances was asked for; before any ledger is made, the remedy is named."""
+    settings = {name: {"folder": str(tmp_path), "name": name} for name in ("one", "two")}
+    wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "jobs": 1, "progress": False, "epsilon": 0.4}
+    path = tmp_path / "f.ledger"
+    with pytest.raises(ScenarioError, match=r"instances\.population = 'drawn'"):
+        captime.configure(_restless, range(8), settings, ledger=path, population="these", **wishes)
+    assert not path.exists()
+
+
+def test_commands_that_take_every_instance_as_one_draw_refuse_several_seeds(tmp_path: Path) -> None:
+    """And make their claims about draws whatever the scenario says."""
+    document = {
+        "utility": "uniform(60)",
+        "target": {"function": "math:isqrt", "repeatable": True},
+        "configurations": {"one": {}, "two": {}},
+        "instances": {"values": [1, 2, 3], "population": "these"},
+    }
+    asked = scenario_of(document, tmp_path, function=_solve)
+    assert asked.about_draws().population is Population.DRAWN
+    document["instances"] = {"values": [1, 2, 3], "seeds": 2}
+    with pytest.raises(ScenarioError, match="every instance counts as one draw"):
+        scenario_of(document, tmp_path, function=_solve).about_draws()

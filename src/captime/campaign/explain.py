@@ -272,4 +272,4 @@ def on_candidates(scenario: Scenario, candidates: Sequence[Configuration], own: 
         )
         for each in candidates
     )
-    return replace(scenario, candidates=made, known=(), begun_with=None)
+    return replace(scenario, candidates=made, known=(), begun_with=None).about_draws()

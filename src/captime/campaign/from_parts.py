@@ -33,6 +33,7 @@ def question_of(parts: Parts) -> Question:
         time=parts.time,
         tolerance=parts.tolerance,
         population=problem.population,
+        population_said=parts.population_said,
         identity=parts.identity,
     )
 

@@ -66,7 +66,7 @@ def only(campaign: Scenario, rows: Iterable[ConfigRow]) -> Scenario:
     """Return the scenario with these configurations alone, each once."""
     distinct = {row.index: row for row in rows}.values()
     candidates = tuple(configuration_of(row) for row in distinct)
-    return replace(campaign, candidates=candidates, known=(), begun_with=None)
+    return replace(campaign, candidates=candidates, known=(), begun_with=None).about_draws()
 
 
 def _with(campaign: Scenario, section: Mapping[str, Any], where: str) -> Scenario:

@@ -156,7 +156,7 @@ def race_of(
         }
     )
     chosen = tuple(each.configuration for each in candidates)
-    return replace(scenario, wishes=wishes, candidates=chosen, known=(), begun_with=None)
+    return replace(scenario, wishes=wishes, candidates=chosen, known=(), begun_with=None).about_draws()
 
 
 def listed_question(parts: Parts) -> Question:

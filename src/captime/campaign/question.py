@@ -78,6 +78,8 @@ class Question:
         short_captimes: See `Problem`; as it was when the ledger was begun. None: whatever the program allows.
         schedule: See `Problem`; as it was when the ledger was begun.
         population: The instances that the claim is about.
+        population_said: Whether the user has said so. If not, a program that was seen not to repeat itself gets a claim
+            about draws.
     """
 
     program: GrowingProgram
@@ -103,6 +105,7 @@ class Question:
     short_captimes: bool | None = None
     schedule: int = SCHEDULE
     population: Population = Population.DRAWN
+    population_said: bool = True
 
     @property
     def names(self) -> Sequence[str]:
@@ -128,6 +131,13 @@ class Question:
         # A new ledger begins with this goal, and bets on it; for one that is resumed, goals do not count.
         identity = {**self.identity, "options": plain(options)} if "options" in self.identity else self.identity
         return replace(asked, options=options, identity=identity)
+
+    def about_draws(self) -> "Question":
+        """Return the same question with a claim about the distribution, not about exactly these instances."""
+        instances = self.identity.get("instances")
+        kept = dict(instances) if isinstance(instances, Mapping) else {}
+        kept.pop("population", None)
+        return replace(self, population=Population.DRAWN, identity={**self.identity, "instances": kept})
 
     @property
     def goal(self) -> Goal:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from captime.certificate import Population
 from captime.errors import ScenarioError
 from captime.executors.protocol import Executor
 from captime.runs import RunOutcome, RunRequest
@@ -66,10 +67,16 @@ def _differ(first: float, second: float) -> bool:
     return longer > _FACTOR * shorter + _SECONDS
 
 
-def refuse_if_not(found: Repeatability, procedure: str) -> None:
+def refuse_if_not(found: Repeatability, procedure: str, population: Population = Population.DRAWN) -> None:
     """Refuse a procedure that repeats runs if the program was seen not to repeat itself."""
     if not found.holds:
         shown = ", ".join(f"{first:.3g} s and {second:.3g} s" for first, second in found.pairs[:3])
+        if population is Population.THESE:
+            raise ScenarioError(
+                "the claim about exactly these instances needs runs that take the same time again with the same seed, "
+                f"but {found.differ} of {len(found.pairs)} pairs differ: {shown}. Say instances.population = 'drawn', "
+                "or target.repeatable = true if it does repeat itself"
+            )
         raise ScenarioError(
             f"procedure {procedure} repeats cut runs with longer captimes, but the program did not take the same time "
             f"again with the same seed ({found.differ} of {len(found.pairs)} pairs differ: {shown}). Say "

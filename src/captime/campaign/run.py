@@ -28,13 +28,14 @@ from captime.campaign.lost_ledger import LedgerWatchingExecutor, check_no_rescue
 from captime.campaign.outcome_counts import OutcomeCounts
 from captime.campaign.question import Question
 from captime.campaign.recording import Recorder
-from captime.campaign.repeatability import refuse_if_not, try_twice
+from captime.campaign.repeatability import PAIRS, refuse_if_not, try_twice
 from captime.campaign.result import CampaignResult
 from captime.campaign.resume import RecordedRuns, resume_campaign, write_off
 from captime.campaign.space_members import GrowingProcedure, SpaceMembers
 from captime.campaign.steering import Steering, first_goal, new_changes, note_lessons
 from captime.campaign.stop_rules import StopRules
 from captime.campaign.transfer import EarlierCampaigns, learned_words
+from captime.certificate import Population
 from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.fixed_order import FixedOrderExecutor
@@ -136,7 +137,7 @@ def run_campaign(
         )
     make = make_executor or _local(manner)
     if first.plan.repeats and manner.check_repeatability and not path.exists():
-        _check_repeatability(question, make)
+        question = _with_repeatability(question, make)
     check_no_rescue(path)
     growth = check_identity(path, question) if path.exists() else Growth()
     clock = _clock_on_record(path) if path.exists() else 0.0
@@ -168,14 +169,23 @@ def _clock_on_record(path: Path) -> float:
         return reader.clock()
 
 
-def _check_repeatability(question: Question, make: MakeExecutor) -> None:
-    """Before the ledger exists: a program that is refused here leaves nothing behind."""
+def _with_repeatability(question: Question, make: MakeExecutor) -> Question:
+    """Return the question that a program can answer; one that is refused here leaves nothing behind.
+
+    A claim about exactly these instances that the user has not asked for becomes one about draws if the program does
+    not repeat itself: then every run is made once.
+    """
     trial = make(question.program, own_tag("trial"))
     try:
         captime = min(question.ceiling, 16.0 * question.captime_first)
-        refuse_if_not(try_twice(trial, captime), question.procedure)
+        length = question.stream.length
+        found = try_twice(trial, captime, PAIRS if length is None else min(PAIRS, length))
     finally:
         trial.close()
+    if not found.holds and question.population is Population.THESE and not question.population_said:
+        return replace(question.about_draws(), short_captimes=False)
+    refuse_if_not(found, question.procedure, question.population)
+    return question
 
 
 @contextmanager

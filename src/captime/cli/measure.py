@@ -13,6 +13,7 @@ from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.make_executor import executor_of
 from captime.campaign.measurement import SURVEY, check_sampling
+from captime.certificate import Population
 from captime.cli.interrupts import COMPLETE, asking_to_stop, say_why
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
@@ -56,7 +57,8 @@ def measure_command(
             f"--out is {str(out)!r}; tables are written as .npz files, so say {out.with_suffix('.npz')}"
         )
     path = ledger or _ledger_beside(out)
-    asked_for = with_recorded_seed(load_scenario(scenario), path)
+    # Nothing is claimed here, so a table measured before there were two claims is resumed.
+    asked_for = replace(with_recorded_seed(load_scenario(scenario), path), recorded_population=Population.DRAWN)
     if draws is not None:
         asked_for = replace(asked_for, candidates=_drawn(asked_for.proposer, draws, scenario))
     parts = asked_for.build()

@@ -17,7 +17,7 @@ from captime.campaign.identity import as_begun
 from captime.campaign.make_executor import executor_of
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Population
 from captime.comparison.commands import Candidate, Command, as_toml, candidates_of, functions_of, one_function
 from captime.comparison.pairs import Difference, Gate, GateVerdict, WorthMore
 from captime.comparison.scale import proposed_utility
@@ -376,18 +376,23 @@ def _on_record(path: Path) -> str | None:
 def _instances(given: Instances, sampling: str, *, values: bool) -> tuple[list[Any] | None, dict[str, Any]]:
     """Return the instances given as objects, and what would stand under `[instances]`."""
     if isinstance(given, Mapping):
-        return None, dict(given)
+        return None, {**_about(str(given.get("sampling", "shuffle"))), **given}
     if isinstance(given, str | PathLike):
-        return None, {"files": fspath(given), "sampling": sampling}
+        return None, {"files": fspath(given), "sampling": sampling, **_about(sampling)}
     if not isinstance(given, Iterable) or isinstance(given, bytes):
         raise ScenarioError(f"instances is {shown(given)}; expected a pattern of file names, a list, or a dict")
     listed = list(given)
     if values:
-        return listed, {"sampling": sampling}
+        return listed, {"sampling": sampling, **_about(sampling)}
     for each in listed:
         if not isinstance(each, str | PathLike):
             raise ScenarioError(f"instances has {shown(each)} in it; expected names of files for commands")
-    return None, {"files": [fspath(each) for each in listed], "sampling": sampling}
+    return None, {"files": [fspath(each) for each in listed], "sampling": sampling, **_about(sampling)}
+
+
+def _about(sampling: str) -> dict[str, str]:
+    """Return the population of a comparison: draws with replacement are about exactly these, all others about more."""
+    return {} if sampling == "replace" else {"population": Population.DRAWN.value}
 
 
 def _seconds(given: Time, name: str) -> float:

@@ -1,11 +1,12 @@
 """From `[instances]` to the stream that all configurations share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from captime.certificate import Population
 from captime.errors import ScenarioError
+from captime.procedures.options import ON_A_SET, option_types
 from captime.programs.identity import find_command
 from captime.programs.template import Template, passed_unchanged
 from captime.scenario.errors import SourceLocation
@@ -30,8 +31,6 @@ _OF_FILES = ("sampling", "allow_duplicates", "seeds")
 
 DEFAULT_POPULATION = Population.DRAWN
 """The claim of scenarios that do not name one, where a claim about exactly these instances is possible."""
-FIXED_SET_PROCEDURES = ("race",)
-"""Procedures that make claims about exactly these instances."""
 
 
 def stream_of(
@@ -91,6 +90,7 @@ def population_of(
     repeatable: bool,
     seeded: bool,
     procedure: str,
+    options: Collection[str],
     recorded: Population | None,
 ) -> Population:
     """Return what the claim is about: as the section says, as the ledger says, or the default.
@@ -101,6 +101,7 @@ def population_of(
         repeatable: Whether the program takes the same time again with the same seed.
         seeded: Whether the program is given the seed.
         procedure: The name of the procedure that decides.
+        options: The names of its options that are set.
         recorded: The population of the ledger that is resumed; None if there is none yet.
     """
     where = place(_SECTION, "population")
@@ -129,9 +130,11 @@ def population_of(
         return said
     if recorded is not None:
         return recorded
-    if obstacle:
+    if wishes.seeds > 1:
+        return Population.THESE
+    if obstacle or not set(options) <= set(option_types(ON_A_SET[procedure])):
         return Population.DRAWN
-    return Population.THESE if wishes.seeds > 1 else DEFAULT_POPULATION
+    return DEFAULT_POPULATION
 
 
 def _against_these(wishes: InstancesSection, *, repeatable: bool, procedure: str) -> str:
@@ -149,8 +152,8 @@ def _against_these(wishes: InstancesSection, *, repeatable: bool, procedure: str
             "in a command, a parameter called seed of a function), or say target.repeatable = true if it is "
             "deterministic"
         )
-    if procedure not in FIXED_SET_PROCEDURES:
-        able = " and ".join(FIXED_SET_PROCEDURES)
+    if procedure not in ON_A_SET:
+        able = " and ".join(sorted(ON_A_SET))
         return f"procedure {procedure!r} makes no such claim; only {able} can"
     return ""
 

@@ -79,6 +79,7 @@ class Parts:
         utility: What an answer is worth.
         procedure_name: Name of the procedure.
         options: Its options.
+        population_said: Whether the user has said what the claim is about; if not, it may be what the program allows.
         proposer: Makes the configurations of a space; None if they are listed.
         check_repeatability: Whether the user left open if the program repeats itself given its seed, so that a
             procedure which repeats runs has to try first.
@@ -107,6 +108,7 @@ class Parts:
     procedure_name: str
     options: dict[str, Any]
     proposer: Proposer | None
+    population_said: bool
     check_repeatability: bool
     compare_answers: bool
     tolerance: float

@@ -170,6 +170,18 @@ class Scenario:
             known=self.known,
         )
 
+    def about_draws(self) -> "Scenario":
+        """Return the scenario with a claim about the distribution, for bounds that take every instance as one draw."""
+        wishes = self.wishes.instances
+        if wishes.seeds > 1:
+            raise ScenarioError(
+                f"{self.place('instances', 'seeds')} is {wishes.seeds}, but here every instance counts as one draw; "
+                "leave seeds out, or name other instances"
+            )
+        instances = wishes.model_copy(update={"population": None})
+        said = self.wishes.model_copy(update={"instances": instances})
+        return replace(self, wishes=said, recorded_population=Population.DRAWN)
+
     @cached_property
     def population(self) -> Population:
         """What the claim is about: exactly these instances, or the distribution they were drawn from."""
@@ -179,6 +191,7 @@ class Scenario:
             repeatable=self.program.repeatable,
             seeded=self.program.seeded,
             procedure=self.procedure,
+            options=self.options,
             recorded=self.recorded_population,
         )
 
@@ -319,6 +332,7 @@ class Scenario:
             procedure_name=self.procedure,
             options=self.options,
             proposer=self.proposer,
+            population_said=wishes.instances.population is not None or wishes.instances.seeds > 1,
             check_repeatability=target.repeatable == "auto",
             # Two values that reach the target may differ, and both are right.
             compare_answers=target.compare_answers and target.until is None,
