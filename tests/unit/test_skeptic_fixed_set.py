@@ -13,8 +13,8 @@ from captime.certificate import Certificate, Population
 from captime.errors import LedgerDamaged
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
-from captime.ledger import ConfigRow, Ledger, SampleRow
-from captime.live import drive_parallel
+from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
+from captime.live import drive_parallel, walk_again
 from captime.procedures import Problem
 from captime.procedures.fixed_set import FixedSetRace
 from captime.runs import RunRequest
@@ -52,6 +52,18 @@ class _OnSet(Scribe):
         self._ledger.certified(held, race.rounds, float(evidence.tally.seconds.sum()), 1.0, 1)
 
 
+def _problem(seconds: FloatArray, epsilon: float, utility: str) -> Problem:
+    return Problem(
+        n_configs=len(seconds),
+        utility=parse_utility(utility),
+        delta=0.1,
+        epsilon=epsilon,
+        n_instances=seconds.shape[1],
+        seed=_SEED,
+        population=Population.THESE,
+    )
+
+
 def _written(
     path: Path,
     seconds: FloatArray,
@@ -73,15 +85,7 @@ def _written(
         seconds,
         timeout=np.inf,
     )
-    problem = Problem(
-        n_configs=n_configs,
-        utility=parse_utility(utility),
-        delta=0.1,
-        epsilon=epsilon,
-        n_instances=size,
-        seed=_SEED,
-        population=Population.THESE,
-    )
+    problem = _problem(seconds, epsilon, utility)
     race = FixedSetRace(problem)
     honest = race.facts
 
@@ -131,6 +135,21 @@ def test_honest_ledgers_are_confirmed(tmp_path: Path, epsilon: float, size: int,
         assert any(f"exactly these {size} instances" in line for line in found.account)
         assert found.certified is not None
         assert found.certified.certificate == held
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_a_ledger_is_resumed_by_the_same_decisions(tmp_path: Path, workers: int) -> None:
+    """A new procedure that is told the same rows orders the same runs; what came in at the very end can only help."""
+    path, seconds = tmp_path / "told.ledger", runtimes(2, 4, 0.3, 40)
+    held = _written(path, seconds, workers=workers, utility="log-laplace(1, 1)")
+    again = FixedSetRace(_problem(seconds, 0.1, "log-laplace(1, 1)"))
+    evidence = Evidence(len(seconds), again.plan, again.problem.utility)
+    with LedgerReader(path) as reader:
+        for _ in walk_again(again, evidence, reader.replay()):
+            pass
+    assert again.certificate().config == held.config
+    assert again.certificate().epsilon <= held.epsilon
+    assert workers > 1 or again.certificate() == held
 
 
 def _other(**changes: object) -> Forge:
