@@ -9,7 +9,7 @@ WORKERS ?= auto
 # Interpreters on which `make dist-check` installs the packages.
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help demo test docs docs-serve notebooks changelog dist-check release-check install-size check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-start size trace bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
+.PHONY: help demo test docs docs-serve notebooks changelog dist-check release-check install-size check unit coverage mutants fault slurm bench bench-cost bench-pool bench-workers bench-gate bench-run bench-ledger bench-model bench-report bench-dashboard bench-quality bench-search bench-start size trace bench-made-up screenshots experiments peers measure-minisat-fuzz measure-highs-auction measure-highs-cascade measure-cplex-auction dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -97,6 +97,9 @@ bench-quality: $(VENV)/stamp .venv-peers/stamp  ## incumbents at 1 to 10 CPU min
 bench-made-up: .venv-peers/stamp  ## the same methods on made-up targets in the same spaces: many seeds in minutes
 	.venv-peers/bin/python benchmarks/quality_made_up.py
 
+bench-search: .venv-peers/stamp  ## incumbents at 1 to 100 simulated CPU hours against SMAC3, irace, Optuna, Hyperband and random search (hours; can be stopped)
+	.venv-peers/bin/python benchmarks/search.py --jobs 2
+
 bench-workers: $(VENV)/stamp  ## utilisation and epsilon against wall time for 1 to 1,000 virtual workers
 	$(BIN)/python benchmarks/workers.py
 
@@ -128,7 +131,7 @@ experiments: $(VENV)/stamp  ## every figure and number of the experiments from t
 # SMAC3 and Optuna with all they need, apart from everything else; irace is R's.
 .venv-peers/stamp: pyproject.toml experiments/peers/requirements.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r experiments/peers/requirements.txt -e '.[plot]' -e research
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r experiments/peers/requirements.txt -e '.[plot,model]' -e research
 	@command -v Rscript > /dev/null || echo "irace needs R: on Debian, apt-get install r-cran-irace"
 	@touch $@
 

@@ -51,6 +51,13 @@ def simulate_command(
         Path | None,
         typer.Option(metavar="FILE", help="The rows of the table are random configurations of this space."),
     ] = None,
+    configurations: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV file with the settings of the table's rows; left out, configlist.csv beside the table, or names.",
+        ),
+    ] = None,
     model: Annotated[
         bool, typer.Option("--model/--no-model", help="On a space: a model proposes every second configuration.")
     ] = True,
@@ -108,7 +115,15 @@ def simulate_command(
     if plot is not None:
         check_picture_path(plot)
     names = [procedure] if compare is None else _names(compare, option)
-    ground = ground_of(source, surrogate, space, model=model, timeout=_timeout(timeout), unsafe_format=unsafe_format)
+    ground = ground_of(
+        source,
+        surrogate,
+        space,
+        model=model,
+        timeout=_timeout(timeout),
+        unsafe_format=unsafe_format,
+        configurations=configurations,
+    )
     wishes: dict[str, Any] = {
         "utility": utility,
         "delta": delta,

@@ -24,10 +24,12 @@ from captime.simulation import (
     Rows,
     Simulation,
     Target,
+    settings_of_list,
     settings_of_rows,
     simulate,
     simulate_on_space,
 )
+from captime.simulation.config_lists import BESIDE
 from captime.simulation.on_space import Maker
 from captime.sources import RuntimeTable, read_table
 from captime.sources.replay import Replay
@@ -69,9 +71,8 @@ def on_table(table: RuntimeTable) -> Ground:
     return Ground(table.name, run, table.configs)
 
 
-def on_rows(table: RuntimeTable, space: Space, *, model: bool) -> Ground:
+def on_rows(table: RuntimeTable, space: Space, settings: Sequence[Settings], *, model: bool) -> Ground:
     """The rows of a table are random configurations of a space; a model may choose among half of them."""
-    settings = settings_of_rows(space, table)
 
     def make(wishes: dict[str, Any]) -> tuple[Maker, Target]:
         seed = wishes["seed"]
@@ -86,16 +87,18 @@ def on_rows(table: RuntimeTable, space: Space, *, model: bool) -> Ground:
     return Ground(table.name, _on_space(make))
 
 
-def on_surrogate(space: Space, surrogate: str, table: RuntimeTable | None, *, model: bool) -> Ground:
+def on_surrogate(
+    space: Space, surrogate: str, table: RuntimeTable | None, settings: Sequence[Settings] = (), *, model: bool
+) -> Ground:
     """Something answers for every configuration of a space.
 
     Args:
         space: The space.
         surrogate: What was asked for, for messages.
         table: To learn from; None for a made-up target.
+        settings: Of the rows of the table.
         model: Whether a model proposes every second configuration.
     """
-    settings: list[Settings] = [] if table is None else settings_of_rows(space, table)
 
     def make(wishes: dict[str, Any]) -> tuple[Maker, Target]:
         seed = wishes["seed"]
@@ -104,7 +107,10 @@ def on_surrogate(space: Space, surrogate: str, table: RuntimeTable | None, *, mo
         wishes["sampling"] = "replace"
         maker = Proposer(space, seed, model=model)
         if table is not None:
-            return maker, Learnt(space, table, settings, seed=seed)
+            learnt = Learnt(space, table, settings, seed=seed)
+            checked = learnt.validated(parse_utility(wishes["utility"]))
+            learnt.law += "" if checked is None else f" {checked}"
+            return maker, learnt
         # A default that is worth a half leaves room above and below.
         typical = float(parse_utility(wishes["utility"]).inverse(np.array(0.5)))
         return maker, MadeUp(space, typical, seed=seed)
@@ -146,6 +152,7 @@ def ground_of(
     model: bool,
     timeout: float | None,
     unsafe_format: str | None,
+    configurations: Path | None = None,
 ) -> Ground:
     """What the words of the command mean.
 
@@ -156,6 +163,7 @@ def ground_of(
         model: Whether a model proposes configurations.
         timeout: The table's own.
         unsafe_format: A format that is only read on request.
+        configurations: A list with the settings of the table's rows; left out, `configlist.csv` beside it, or names.
     """
     if surrogate is None:
         if source.suffix.lower() in _SPACES and source.is_file():
@@ -164,16 +172,28 @@ def ground_of(
                 f"TABLE to learn from recorded runs; or name a table and add --space {source}"
             )
         table = read_table(source, timeout=timeout, unsafe_format=unsafe_format)
-        return on_table(table) if space is None else on_rows(table, read_space(space), model=model)
+        if space is None:
+            return on_table(table)
+        known = read_space(space)
+        return on_rows(table, known, _settings(known, table, source, configurations), model=model)
     if space is not None:
         raise ScenarioError(
             "--space and --surrogate do not go together: with --surrogate the argument is the space itself, as in "
             "captime simulate space.pcs --surrogate table.npz"
         )
-    learnt = None
-    if surrogate != MADE_UP:
-        learnt = read_table(Path(surrogate), timeout=timeout, unsafe_format=unsafe_format)
-    return on_surrogate(read_space(source), surrogate, learnt, model=model)
+    known = read_space(source)
+    if surrogate == MADE_UP:
+        return on_surrogate(known, surrogate, None, model=model)
+    table = read_table(Path(surrogate), timeout=timeout, unsafe_format=unsafe_format)
+    settings = _settings(known, table, Path(surrogate), configurations)
+    return on_surrogate(known, surrogate, table, settings, model=model)
+
+
+def _settings(space: Space, table: RuntimeTable, source: Path, configurations: Path | None) -> list[Settings]:
+    """The settings of a table's rows: from the list that was named, from the one beside the table, or from names."""
+    beside = source.parent / BESIDE
+    listed = beside if configurations is None and beside.is_file() else configurations
+    return settings_of_rows(space, table) if listed is None else settings_of_list(listed, space, table.n_configs)
 
 
 _FRAMES_A_SECOND = 8

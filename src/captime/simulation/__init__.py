@@ -4,6 +4,7 @@
 target that answers for every point of it (`Learnt` from a table, or `MadeUp`) or has a table's rows only (`Rows`).
 """
 
+from captime.simulation.config_lists import settings_of_list
 from captime.simulation.learnt import Learnt
 from captime.simulation.made_up import MadeUp
 from captime.simulation.on_space import simulate_on_space
@@ -21,6 +22,7 @@ __all__ = [
     "Rows",
     "Simulation",
     "Target",
+    "settings_of_list",
     "settings_of_rows",
     "simulate",
     "simulate_on_space",

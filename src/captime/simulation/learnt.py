@@ -2,18 +2,22 @@
 
 A forest of scikit-learn's learns which recorded configurations a new one resembles: those that share its leaves, each
 with the share of trees in which they do. A run of the new one on an instance is then the recorded run of one of them on
-that instance, drawn by these shares. So nothing is smoothed away: runs are as spread, as correlated over instances and
-as often cut as they were recorded; a configuration that is in the table behaves as it did; and what a configuration is
-worth is known exactly: the mean of the recorded worths by these shares.
+that instance, drawn by these shares. That is a quantile forest whose outcome is a whole row of the table: nothing is
+smoothed away. Runs are as spread, as correlated over instances and as often cut as they were recorded; a configuration
+that is in the table behaves as it did; and what a configuration is worth is known exactly: the mean of the recorded
+worths by these shares. `Learnt.validated` says how well held-out rows are met.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.stats import spearmanr
 
 from captime.arrays import FloatArray, IntArray
-from captime.errors import MissingExtra
+from captime.errors import MissingExtra, ScenarioError
 from captime.simulation.target import APART, Luck
 from captime.sources import RuntimeTable
 from captime.sources.sampling import stream_of
@@ -22,11 +26,42 @@ from captime.spaces.features import features
 from captime.utilities import Utility
 
 _TREES = 50
+# Each split looks at this share of the features. On held-out rows of recorded tables predictions are then spread as
+# much as they should be; with all features they are spread too much where there are few rows.
+_LOOKED_AT = 0.4
 # The forest learns what sets configurations apart: so many leading directions of their logarithmic runtimes.
 _DIRECTIONS = 8
 # Runtimes below this are all alike to the forest.
 _SHORTEST = 1e-3
 _DONORS = 0xD0505
+_FOLDS = 5
+# Calibration is looked at on so many instances of each fold.
+_LOOKED_AT_INSTANCES = 40
+_MIDDLE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """How well rows that the forest had not seen are met.
+
+    Attributes:
+        rows: How many rows were held out, a fifth of them at a time.
+        rank_correlation: Spearman's, of what held-out configurations are worth and of what was expected.
+        slope: By how much the worth of a held-out configuration rises where the expected one rises by 1.
+        covered: The share of held-out runs inside the middle 80 % of what was expected of that run.
+    """
+
+    rows: int
+    rank_correlation: float
+    slope: float
+    covered: float
+
+    def __str__(self) -> str:
+        """Return a sentence for people."""
+        return (
+            f"On {self.rows:,} held-out rows, a fifth at a time: rank correlation {self.rank_correlation:.2f}, slope "
+            f"{self.slope:.2f} (1 is right), {self.covered:.0%} of runs inside their middle {_MIDDLE:.0%}."
+        )
 
 
 class Learnt:
@@ -38,6 +73,8 @@ class Learnt:
         settings: Theirs, in the order of the table.
         sampling: In which order instances are met, as on a table; `replace` has no end.
         seed: Of the order, of the forest and of all runs.
+        instances: Columns of the table that are met; left out, all of them. The forest learns from all.
+        forest_seed: Of the forest, where different seeds are to meet the same landscape; left out, `seed`.
     """
 
     def __init__(
@@ -48,25 +85,32 @@ class Learnt:
         *,
         sampling: str = "replace",
         seed: int = 0,
+        instances: IntArray | None = None,
+        forest_seed: int | None = None,
     ) -> None:
         self.name = f"{table.name}, learnt"
         self.limit = table.limit
-        self.n_instances = table.n_instances
+        self._met: IntArray = np.arange(table.n_instances) if instances is None else np.asarray(instances)
+        if not len(self._met):
+            raise ScenarioError("a target learnt from a table has no instances to meet; name at least one column")
+        self.n_instances = len(self._met)
         self.law = (
             f"Runtimes are drawn from those of similar configurations among the {table.n_configs:,} recorded in "
             f"{table.name}; what is true of them need not be true of the program."
         )
         self._space = space
         self._table = table
-        self._stream = stream_of(sampling, table.groups, seed)
+        self._stream = stream_of(sampling, table.groups[self._met], seed)
         self.length = self._stream.length
         self.population = self._stream.population
         self._seed = seed
-        self._inputs = features(space, np.array([space.codes(each) for each in settings]))
-        self._forest = _grown(self._inputs, _directions(table), seed)
-        self._leaves: IntArray = self._forest.apply(self._inputs)
+        self._inputs = self._features(settings)
+        self._forest = _Forest(self._inputs, _directions(table), seed if forest_seed is None else forest_seed)
         self._shares: list[FloatArray] = []
         self._luck: list[Luck] = []
+
+    def _features(self, settings: Sequence[Settings]) -> FloatArray:
+        return features(self._space, np.array([self._space.codes(each) for each in settings]))
 
     def add(self, settings: Settings) -> None:
         """See the protocol."""
@@ -75,37 +119,120 @@ class Learnt:
 
     def resemblance(self, settings: Sequence[Settings]) -> FloatArray:
         """How much configurations resemble each recorded one; rows sum to 1."""
-        inputs = features(self._space, np.array([self._space.codes(each) for each in settings]))
-        found = np.zeros((len(inputs), len(self._leaves)))
-        for own, leaves in zip(self._leaves.T, self._forest.apply(inputs).T, strict=True):
-            together = leaves[:, None] == own
-            found += together / together.sum(axis=1, keepdims=True)
-        return np.asarray(found / self._leaves.shape[1])
+        return self._forest.resemblance(self._features(settings))
 
     def seconds(self, config: int, first: int, last: int) -> FloatArray:
         """See the protocol."""
         luck = self._luck[config].at(first, last)
         # A sum of shares may miss 1 by a rounding error.
         donor = np.minimum(np.searchsorted(self._shares[config], luck, side="right"), self._table.n_configs - 1)
-        seconds: FloatArray = self._table.seconds[donor, self._stream.rows(first, last)]
+        seconds: FloatArray = self._table.seconds[donor, self._met[self._stream.rows(first, last)]]
         return seconds
 
     def worths(self, settings: Sequence[Settings], utility: Utility) -> FloatArray:
         """See the protocol. A run recorded at the timeout counts as never finishing."""
-        recorded = np.where(self._table.seconds < self.limit, utility(self._table.seconds), 0.0).mean(axis=1)
-        return np.asarray(self.resemblance(settings) @ recorded)
+        return self.worths_on(settings, utility, self._met)
+
+    def worths_on(self, settings: Sequence[Settings], utility: Utility, instances: IntArray) -> FloatArray:
+        """What configurations are worth on these columns of the table, whether they are met or held out."""
+        return np.asarray(self.resemblance(settings) @ _worth(self._table.seconds[:, instances], self.limit, utility))
 
     def anyone(self, count: int) -> list[Settings]:
         """See the protocol."""
         rng = np.random.default_rng([APART, self._seed])
         return [self._space.settings(row) for row in self._space.drawn(rng, count)]
 
+    def validated(self, utility: Utility) -> Validation | None:
+        """Hold out a fifth of the rows at a time, and compare them with what a forest of the others expects.
 
-def _directions(table: RuntimeTable) -> FloatArray:
+        None if there are too few rows to hold any out.
+        """
+        table, count = self._table, self._table.n_configs
+        if count < 2 * _FOLDS:
+            return None
+        rng = np.random.default_rng([APART, self._seed])
+        order = rng.permutation(count)
+        worth = _worth(table.seconds, self.limit, utility)
+        expected, inside = np.empty(count), []
+        for fold in range(_FOLDS):
+            out = order[fold::_FOLDS]
+            kept = np.setdiff1d(order, out)
+            learnt = _Forest(self._inputs[kept], _directions(table, kept), self._seed)
+            shares = learnt.resemblance(self._inputs[out])
+            expected[out] = shares @ worth[kept]
+            columns = rng.choice(table.n_instances, min(_LOOKED_AT_INSTANCES, table.n_instances), replace=False)
+            for column in columns.tolist():
+                recorded, seen = table.seconds[kept, column], table.seconds[out, column][:, None]
+                # Where a run stands among those expected; ties, such as timeouts, count by half.
+                place = np.sum(shares * ((recorded < seen) + 0.5 * (recorded == seen)), axis=1)
+                inside.append(np.abs(place - 0.5) <= _MIDDLE / 2.0)
+        spread = float(np.var(expected))
+        slope = float(np.cov(expected, worth, bias=True)[0, 1] / spread) if spread > 0.0 else 0.0
+        ranks = float(spearmanr(expected, worth).statistic) if spread > 0.0 and np.ptp(worth) > 0.0 else 0.0
+        return Validation(count, ranks, slope, float(np.concatenate(inside).mean()))
+
+
+class _Forest:
+    """Trees as flat arrays: looking a configuration up takes a fraction of a millisecond, and no scikit-learn."""
+
+    def __init__(self, inputs: FloatArray, outputs: FloatArray, seed: int) -> None:
+        forest = _grown(inputs, outputs, seed)
+        trees = [each.tree_ for each in forest.estimators_]
+        starts = np.cumsum([0, *(tree.node_count for tree in trees)])
+        self._roots: IntArray = starts[:-1].astype(np.int64)
+        self._split: IntArray = np.concatenate([np.maximum(tree.feature, 0) for tree in trees])
+        self._at: FloatArray = np.concatenate([tree.threshold for tree in trees])
+        # A leaf is its own child, so that going down further does not matter.
+        sides = []
+        for side in ("children_left", "children_right"):
+            children = [getattr(tree, side) for tree in trees]
+            own = [np.arange(len(each)) for each in children]
+            sides.append(
+                np.concatenate(
+                    [
+                        start + np.where(each < 0, itself, each)
+                        for start, each, itself in zip(starts, children, own, strict=False)
+                    ]
+                )
+            )
+        self._sides: IntArray = np.stack(sides)
+        self._depth = max(tree.max_depth for tree in trees)
+        leaves = self._leaves(inputs)
+        size = np.bincount(leaves.ravel(), minlength=int(starts[-1]))
+        rows = np.repeat(np.arange(len(inputs)), len(trees))
+        share = 1.0 / size[leaves.ravel()]
+        self._donors = csr_matrix((share, (leaves.ravel(), rows)), shape=(int(starts[-1]), len(inputs)))
+
+    def _leaves(self, inputs: FloatArray) -> IntArray:
+        # Trees split numbers of single precision.
+        numbers = inputs.astype(np.float32).astype(np.float64)
+        rows = np.arange(len(inputs))[:, None]
+        node = np.broadcast_to(self._roots, (len(inputs), len(self._roots)))
+        for _ in range(self._depth):
+            right = numbers[rows, self._split[node]] > self._at[node]
+            node = self._sides[right.astype(np.int64), node]
+        return np.asarray(node)
+
+    def resemblance(self, inputs: FloatArray) -> FloatArray:
+        """The share of trees that put each of these together with each recorded row."""
+        leaves = self._leaves(inputs)
+        places = np.repeat(np.arange(len(inputs)), leaves.shape[1])
+        chosen = csr_matrix(
+            (np.ones(leaves.size), (places, leaves.ravel())), shape=(len(inputs), self._donors.shape[0])
+        )
+        return np.asarray((chosen @ self._donors).toarray() / leaves.shape[1])
+
+
+def _worth(seconds: FloatArray, limit: float, utility: Utility) -> FloatArray:
+    return np.asarray(np.where(seconds < limit, utility(seconds), 0.0).mean(axis=1))
+
+
+def _directions(table: RuntimeTable, rows: IntArray | None = None) -> FloatArray:
     """What sets the configurations apart, in a few numbers each."""
-    finite = table.seconds[np.isfinite(table.seconds)]
+    seconds = table.seconds if rows is None else table.seconds[rows]
+    finite = seconds[np.isfinite(seconds)]
     longest = table.limit if np.isfinite(table.limit) else 10.0 * float(finite.max(initial=1.0))
-    logs = np.log(np.clip(table.seconds, _SHORTEST, longest))
+    logs = np.log(np.clip(seconds, _SHORTEST, longest))
     centred = logs - logs.mean(axis=0)
     left, strength, _ = np.linalg.svd(centred, full_matrices=False)
     directions: FloatArray = (left * strength)[:, :_DIRECTIONS]
@@ -118,5 +245,5 @@ def _grown(inputs: FloatArray, outputs: FloatArray, seed: int) -> Any:
         from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415 (see above)
     except ImportError:
         raise MissingExtra("a target learnt from a table", "model") from None
-    forest = ExtraTreesRegressor(_TREES, random_state=seed % 2**32)
+    forest = ExtraTreesRegressor(_TREES, max_features=_LOOKED_AT, random_state=seed % 2**32)
     return forest.fit(inputs, outputs)
