@@ -125,7 +125,7 @@ class SearchBench:
         if not self.story or self.story[-1].settings != settings:
             self.story.append(Step(self.on_runs, self.thinking, dict(settings)))
 
-    def pool(self, *, model: bool = True, effort: str | None = None) -> None:
+    def pool(self, *, model: bool = True) -> None:
         """A campaign of captime's, with goals that it will not reach."""
         made = _Remembered(Proposer(self.space, self.seed, model=model, listed=[]))
 
@@ -140,16 +140,13 @@ class SearchBench:
                 return True
             return False
 
-        options: dict[str, object] = {"gamma": 0.0}
-        if effort is not None:
-            options["effort"] = effort
         simulate_on_space(
             made,
             self.target,
             utility=self.utility,
             epsilon=0.02,
             seed=self.seed,
-            options=options,
+            options={"gamma": 0.0},
             budget=self.budget,
             observer=watch,
             interrupted=interrupted,

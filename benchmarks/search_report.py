@@ -14,6 +14,8 @@ from rich.table import Table
 from scipy import stats
 from search_methods import LABELS
 
+from captime.arrays import FloatArray
+
 CHECKPOINTS = (1.0, 3.0, 10.0, 30.0, 100.0)
 OURS = "captime"
 ALL = "all targets"
@@ -81,7 +83,7 @@ def points_of(cells: Cells) -> list[Point]:
     return points
 
 
-def _interval(values: np.ndarray) -> tuple[float, float]:
+def _interval(values: FloatArray) -> tuple[float, float]:
     """Mean, and half the width of its interval by Student's t; infinite with a single seed."""
     if len(values) < 2:
         return float(values.mean()), math.inf
