@@ -208,11 +208,11 @@ def main(program: Callable[[], object] = app) -> None:
         _say(f"captime: {error}")
         sys.exit(next((code for kind, code in _CODES if isinstance(error, kind)), 2))
     except KeyboardInterrupt:
-        # The second Ctrl-C: whoever insists is not kept waiting. What was committed is in the ledger.
+        # The second Ctrl-C: the process ends at once. What was committed is in the ledger.
         typer.echo("captime: interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        # Somebody closed the pipe (`| head`): nothing to add, and nothing to complain about.
+        # The reader closed the pipe (`| head`): nothing to add, and nothing to complain about.
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:

@@ -151,7 +151,7 @@ def best_command(
         say_missing(reader.missing)
         certified = reader.last_certificate()
         if certified is None:
-            raise ScenarioError(f"{ledger} has no certificate yet; go on with it first")
+            raise ScenarioError(f"{ledger} has no certificate yet; resume the campaign first")
         row = reader.configs[certified.certificate.config]
         said = statement(account_of_ledger(reader, certified))
         if any(note.kind == CONFLICT and note.sequence > certified.sequence for note in reader.events()):

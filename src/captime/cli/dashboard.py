@@ -28,7 +28,7 @@ def dashboard_command(
 ) -> None:
     """Show a campaign on a local web page that follows it. Only reads; Ctrl-C ends it.
 
-    The address that is printed lets whoever has it in: keep it to yourself.
+    The address that is printed gives access to the page: keep it to yourself.
     """
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise MissingExtra("the dashboard", "dashboard")

@@ -28,7 +28,7 @@ from captime.skeptic import audit
 from captime.utilities.durations import parse_duration
 
 _SCENARIO = """\
-# Made by `captime demo`: kissat on planted 3-colouring formulas. Go on with it: captime run {name} --epsilon 0.05
+# Made by `captime demo`: kissat on planted 3-colouring formulas. Resume it: captime run {name} --epsilon 0.05
 utility = "log-laplace(10ms, 1)"   # worth half as much after 10 ms, a tenth after 50 ms
 delta = 0.1                        # the certificate may be wrong with this probability
 seed = {seed}
@@ -65,7 +65,7 @@ def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for scenario, ledger and pictures.")] = Path("demo-out"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything drawn at random.")] = 1,
     epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
-    wall: Annotated[str, typer.Option(metavar="TIME", help="Stop after so much time on the clock.")] = "60s",
+    wall: Annotated[str, typer.Option(metavar="TIME", help="Stop after this time on the clock.")] = "60s",
 ) -> None:
     """Configure a real SAT solver on generated instances, and show what a certificate looks like.
 

@@ -18,7 +18,7 @@ from captime.ledger.backup import backup, salvage
 from captime.ledger.export import COLUMNS
 from captime.report.words import message, printable
 
-# So many rows are in memory at once.
+# At most this many rows are in memory at once.
 _TOGETHER = 50_000
 # A cell that begins so is a formula to a spreadsheet.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -18,17 +18,17 @@ _SAME_WISH_SECONDS = 5.0
 
 
 class Asked:
-    """Whether somebody has asked to stop: call it.
+    """Whether a stop was requested: call it.
 
     Attributes:
-        signal: Number of the signal that did; None if nobody has.
+        signal: Number of the signal that did; None if none was.
     """
 
     def __init__(self) -> None:
         self.signal: int | None = None
 
     def __call__(self) -> bool:
-        """True once somebody has."""
+        """Return True once a stop was requested."""
         return self.signal is not None
 
 
@@ -75,13 +75,13 @@ def clearing_up() -> Iterator[None]:
 COMPLETE = "instances"
 """How ledgers call the end of a table on which nothing is missing."""
 _ADVICE = {
-    "budget": "The scenario's stop.cpu counts all runs in this ledger: raise it, and the same command goes on",
-    "deadline": "That is the scenario's stop.wall or stop.until; the same command goes on",
+    "budget": "The scenario's stop.cpu counts all runs in this ledger: raise it, and the same command resumes",
+    "deadline": "That is the scenario's stop.wall or stop.until; the same command resumes",
 }
 
 
 def say_why(stopped: str) -> None:
     """On stderr, so that it is not missed where the output is read by a program."""
     if stopped != COMPLETE:
-        advice = _ADVICE.get(stopped, "The same command goes on")
+        advice = _ADVICE.get(stopped, "The same command resumes")
         typer.echo(f"captime: some runs are missing, because {STOPPED[stopped]}. {advice}.", err=True)

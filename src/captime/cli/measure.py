@@ -38,12 +38,12 @@ def measure_command(
         int | None, typer.Option(min=1, help="How many instances; needed where a generator makes them.")
     ] = None,
     draws: Annotated[
-        int | None, typer.Option(min=1, help="On a space: the default and so many random configurations.")
+        int | None, typer.Option(min=1, help="On a space: the default and this many random configurations.")
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; TABLE.measured.ledger by default.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs go on at once.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
     oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

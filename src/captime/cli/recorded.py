@@ -47,7 +47,7 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
     Args:
         reader: The ledger.
         certified: One of its certificates.
-        stopped: Why the campaign ended, or that it goes on; in words.
+        stopped: Why the campaign ended, or that it is running; in words.
     """
     scenario, configs = reader.scenario, reader.configs
     options, clock = scenario.get("options"), scenario.get("clock")
@@ -80,7 +80,7 @@ def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None: ...
 
 
 def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None:
-    """The scenario that the campaign was begun or gone on with, if it was a file that is still there.
+    """Return the scenario of the campaign's latest call, if it was a file that is still there.
 
     Args:
         reader: The ledger.
@@ -90,7 +90,7 @@ def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None:
     path = next((Path(name) for name in reversed(named) if name and Path(name).exists()), None)
     if path is None and needed:
         raise ScenarioError(
-            f"{reader.path} does not name a scenario that is still there, so nobody knows how to run the program; say "
+            f"{reader.path} does not name a scenario that is still there, so how to run the program is unknown; say "
             "--scenario FILE"
         )
     return path

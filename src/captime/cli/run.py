@@ -1,4 +1,4 @@
-"""`captime run`: begin a campaign on real programs, or go on with it."""
+"""`captime run`: begin a campaign on real programs, or resume it."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ def run_command(
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; beside the scenario by default.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs go on at once.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Stop once the answer is within this of the best; 0 for never.")
     ] = None,
@@ -48,7 +48,7 @@ def run_command(
     ] = None,
     oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Go on with a ledger that another machine has not closed.")
+        bool, typer.Option("--take-over", help="Resume a ledger that another machine has not closed.")
     ] = False,
     patience: Annotated[
         str, typer.Option(metavar="TIME", help="How long to wait for a machine that is out of disk or memory.")

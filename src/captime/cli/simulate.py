@@ -68,7 +68,7 @@ def simulate_command(
     ] = None,
     delta: Annotated[float, typer.Option(help="Allowed probability of a wrong certificate.")] = 0.1,
     epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
-    captime_first: Annotated[str, typer.Option(metavar="TIME", help="The captime everyone starts with.")] = "1s",
+    captime_first: Annotated[str, typer.Option(metavar="TIME", help="The first captime of all configurations.")] = "1s",
     sampling: Annotated[
         str,
         typer.Option(help="shuffle: each instance once; given: as recorded; replace: with replacement, endless."),
@@ -86,7 +86,7 @@ def simulate_command(
         typer.Option(metavar="NAME=VALUE", help="An option of the procedure; may be repeated."),
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Stop once so much CPU time is spent, such as 10d.")
+        str | None, typer.Option(metavar="TIME", help="Stop once this much CPU time is spent, such as 10d.")
     ] = None,
     timeout: Annotated[
         str | None,
@@ -187,7 +187,7 @@ def _print_results(results: dict[str, Simulation], *, compared: bool, as_json_ob
 
 
 def _dearness(result: Simulation) -> tuple[bool, bool, float]:
-    """Smaller is better; a hypothetical procedure that pays nothing is nobody's choice."""
+    """Smaller is better; a hypothetical procedure that pays nothing comes last."""
     return (result.cpu_seconds == 0, result.certificate.epsilon > result.epsilon, result.cpu_seconds)
 
 

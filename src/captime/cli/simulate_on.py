@@ -231,7 +231,7 @@ class _View:
 
 @contextmanager
 def live_view(configs: Sequence[str], title: str, *, wanted: bool) -> Iterator[Observer | None]:
-    """An observer that shows progress while inside; None where nobody is looking."""
+    """Yield an observer that shows progress; None without a terminal."""
     console = Console(stderr=True)
     if not (wanted and console.is_terminal):
         yield None

@@ -26,7 +26,7 @@ def space_command(
         str | None,
         typer.Option("--from", metavar="FORMAT", help="Its format, if its name does not tell."),
     ] = None,
-    sample: Annotated[int, typer.Option(min=0, help="Draw so many random configurations.")] = 0,
+    sample: Annotated[int, typer.Option(min=0, help="Draw this many random configurations.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws; the same seed gives the same ones.")] = 0,
     to_format: Annotated[
         str | None,

@@ -244,7 +244,7 @@ def _length(reader: LedgerReader) -> int | None:
 
 
 def _seats(reader: LedgerReader, state: str) -> tuple[list[SlotUse], int]:
-    """What is on the slots; nothing if nobody carries the campaign out."""
+    """Return what is on the slots; nothing if no process carries the campaign out."""
     if state in OVER:
         return [], 0
     flying = {(each.config, each.instance, each.attempt): None for each, _ in reader.in_flight()}
@@ -298,8 +298,8 @@ def _moment(at_ns: int) -> str:
 _STATES = {
     "running": "running ({owner})",
     "closed": "not running; the ledger is closed",
-    "interrupted": "not running; it was interrupted, and the same command goes on with it",
-    "elsewhere": "begun elsewhere or before the last boot ({owner}); nobody here can tell whether it runs",
+    "interrupted": "not running; it was interrupted, and the same command resumes it",
+    "elsewhere": "begun elsewhere or before the last boot ({owner}); whether it runs cannot be told from here",
 }
 
 
@@ -348,7 +348,7 @@ def _on_slots(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _flying(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was begun and has not come back, where nobody says on which slot."""
+    """Return runs that were begun and have not come back, where the slot is not known."""
     runs, lines = found["in_flight"], []
     over = found["running_now"] is None
     for place, run in enumerate(runs[:_SHOWN_IN_FLIGHT]):

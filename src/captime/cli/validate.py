@@ -1,4 +1,4 @@
-"""`captime validate`: what the chosen configurations are worth on instances that chose nobody."""
+"""`captime validate`: what chosen configurations are worth on held-out instances."""
 
 import json
 import os
@@ -75,13 +75,13 @@ def validate_command(
             "--ledger", metavar="FILE", help="Where these runs are recorded; beside the campaign's ledger by default."
         ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs go on at once.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run chosen configurations on held-out instances: utilities and improvement with their bounds.
 
-    The same command goes on later, and runs nothing twice. Exit code 0: all runs are made. 3: stopped early; what is
+    Run the same command again to resume; no run is repeated. Exit code 0: all runs are made. 3: stopped early; what is
     printed is about the instances before the first one on which a run is missing. 7: no run has answered.
     """
     ledger = ledger_of(ledger)
@@ -90,7 +90,9 @@ def validate_command(
         say_missing(reader.missing)
         certified = reader.last_certificate()
         if certified is None:
-            raise ScenarioError(f"{ledger} has no certificate yet, so there is nobody to validate; go on with it first")
+            raise ScenarioError(
+                f"{ledger} has no certificate yet, so there is no configuration to validate; resume the campaign first"
+            )
         held, known, samples = certified.certificate, reader.configs, reader.sample_rows()
         path = scenario or scenario_of(reader, needed=True)
     asked_for = [(name, row_named(name, known, held.config)) for name in _names(configs)]

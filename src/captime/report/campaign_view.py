@@ -54,7 +54,7 @@ _SLOTS_SHOWN = 6
 _OTHER_LINES = 14
 _ROOM_FOR_BARS = 64
 _BAR = 16
-HINT = "Ctrl-C stops; the same command goes on later"
+HINT = "Ctrl-C stops; the same command resumes"
 """Stands below the view."""
 # One width for all frames, so that the frame stands still while numbers change.
 _WIDEST = 88
@@ -108,7 +108,7 @@ class View:
         console: Where it is drawn; needed only on a terminal.
         seats: Tells what runs on which slot.
         gamma_goal: On a space, the gamma asked for; None for none.
-        clock: Wall-clock seconds that earlier sittings took.
+        clock: Wall-clock seconds that earlier calls took.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.
         measured_on: Which clock runs are measured on, `cpu` or `wall`.
         more: Tells further lines, as (label, value).
@@ -194,7 +194,7 @@ class View:
         return floor_of(held.epsilon, int(tally.n[held.config]), length, held.population)
 
     def _name(self, config: int) -> str:
-        # Pools grow: somebody who came later has no name here.
+        # Pools grow: a configuration that came later has no name here.
         return printable(self._names[config]) if config < len(self._names) else f"configuration {config}"
 
     def _running(self, executor: Executor) -> str:
@@ -242,7 +242,7 @@ class View:
             grid.add_row(*_row("", f"and {len(busy) - len(shown):,} more"))
 
     def _time(self) -> str:
-        """Goes on between laps, so that nobody thinks it has stopped."""
+        """Return a clock that also moves between updates."""
         return "" if self._began is None else f"{duration_text(float(int(time.monotonic() - self._began)))} so far"
 
     def _clear_after_resize(self) -> None:
@@ -266,7 +266,7 @@ def _own_seats(ledger: Path) -> Sequence[SlotUse]:
 
 
 def _clock_on_record(ledger: Path | None) -> float:
-    """What earlier sittings took: CPU time, runs and epsilon go on from there, and so does the clock."""
+    """Return what earlier calls took: CPU time, runs, epsilon and the clock continue from there."""
     if ledger is None or not ledger.exists():
         return 0.0
     with LedgerReader(ledger) as reader:
@@ -288,13 +288,13 @@ def campaign_view(
     hint: str = HINT,
     outlook: Outlook | None = None,
 ) -> Iterator[Observer | None]:
-    """An observer that shows progress while inside; None where nobody wants it.
+    """An observer that shows progress while inside; None if it is not wanted.
 
     Args:
         names: Of the configurations.
         goal: The epsilon asked for; 0 for none.
         title: What stands above it.
-        quiet: Nobody wants it.
+        quiet: It is not wanted.
         ledger: Beside which the campaign tells what is on its slots.
         gamma_goal: On a space, the gamma asked for; None for none.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.

@@ -21,18 +21,18 @@ from captime.utilities.durations import duration_text
 from captime.utilities.suggest import ALL_WELL, LITTLE
 
 IN_THE_ORDER_GIVEN = "in the order given, which has to be random"
-"""How instances are met that nobody shuffled."""
+"""Orders of instances that are not shuffled."""
 _SUCCESS = ("answered", "capped")
 FLAGS = {
     "contended": "had to wait for a core",
     "idle": "slept much of their time",
-    "drifted": "went on while the machine was faster or slower than at first",
+    "drifted": "ran while the machine was faster or slower than at first",
     "clocks-disagree": "have two clocks that disagree",
     "reported-disagrees": "report another time than was measured",
     "leftovers": "left processes behind, which were killed",
     "suspended": "were suspended for a while",
-    "swapping": "went on while the machine was swapping",
-    "throttled": "went on while cores were slowed down or withheld",
+    "swapping": "ran while the machine was swapping",
+    "throttled": "ran while cores were slowed down or withheld",
     "no-disk": "were lost because a disk was full",
     "no-inodes": "were lost because a file system had no room for another file",
     "read-only": "were lost because the scratch folder was read-only",
@@ -310,7 +310,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "configurations": None if table is None else table.as_json(),
         "cpu_seconds": result.cpu_seconds,
         "cpu_days": result.cpu_seconds / 86400,
-        # A run that is made again is made from its start; nobody knows what going on with it would have cost.
+        # A run that is made again is made from its start; what continuing it would have cost is not known.
         "cpu_seconds_restart": result.cpu_seconds,
         "cpu_seconds_resume": None,
         "accounting": "restart",

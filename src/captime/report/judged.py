@@ -70,7 +70,7 @@ class Judged:
 
     @property
     def default(self) -> JudgedCandidate:
-        """Whom all tuners were to improve."""
+        """The configuration that all tuners were to improve."""
         return self.candidates[0]
 
     def runs(self) -> tuple[IntArray, IntArray]:

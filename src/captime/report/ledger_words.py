@@ -36,7 +36,7 @@ from captime.utilities.durations import duration_text
 Standing = Literal["checked", "assumed", "doubtful"]
 
 OVER = frozenset({"closed", "interrupted"})
-"""States in which nobody carries the campaign out, so nothing runs."""
+"""States in which no process carries the campaign out, so nothing runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Assumption:
 
     Attributes:
         words: What.
-        standing: Whether anybody looked.
+        standing: Whether this was looked up.
     """
 
     words: str
@@ -125,7 +125,7 @@ def bound_on_record(scenario: Mapping[str, object]) -> str:
 
 
 def liveness(*, in_use: bool, owner: Owner | None) -> str:
-    """`running`, `closed`, `interrupted` (its process is gone), or `elsewhere` (another machine, nobody can tell)."""
+    """`running`, `closed`, `interrupted` (its process is gone), or `elsewhere` (another machine, not known)."""
     if not in_use or owner is None:
         return "closed"
     if owner.boot != boot_id():
@@ -134,7 +134,7 @@ def liveness(*, in_use: bool, owner: Owner | None) -> str:
 
 
 def stopped_words(story: Story) -> str:
-    """Why it ended, or that it goes on."""
+    """Return why it ended, or that it is running."""
     ends = [str(note.facts.get("because")) for note in story.notes if note.kind == "stopped"]
     last = story.notes[-1].kind if story.notes else ""
     if story.running and last != "stopped":
@@ -170,7 +170,7 @@ def assumptions(story: Story) -> list[Assumption]:
         said.append(Assumption("The configurations were not chosen by runs on these instances.", "assumed"))
     learned = learned_words(story.notes)
     if learned:
-        # Places of instances are worked out when the model is told, and nobody works them out again.
+        # Places of instances are worked out when the model is told, and are not worked out again.
         said.append(Assumption(learned, "assumed"))
     conflicts = sum(note.kind == "conflict" for note in story.notes)
     if conflicts:

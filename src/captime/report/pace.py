@@ -35,7 +35,7 @@ class Pace:
         self._now = now
 
     def seconds_left(self) -> float | None:
-        """Until the goal is reached at this pace; None if nobody can tell yet."""
+        """Until the goal is reached at this pace; None if it cannot be told yet."""
         certified = [(now, epsilon) for now, epsilon in self._noted if epsilon < 1.0]
         if len(certified) < 3 or not 0.0 < self._goal < certified[-1][1]:
             return None

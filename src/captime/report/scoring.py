@@ -31,7 +31,7 @@ _ROUNDED = 1e-9
 # Bins of the scores; rounding them loses at most half of a percent on each side.
 _BINS = 201
 _MEANS = np.linspace(0.0, 1.0, 501)[1:-1]
-# The bins of so many configurations are judged in one stroke.
+# The bins of this many configurations are judged in one stroke.
 _STROKE = 64
 
 
@@ -139,7 +139,7 @@ class Scores:
     delta: float
 
     def ranking(self) -> IntArray:
-        """Configurations by what is certain of them, then by estimate: a lucky few runs lead nobody to the top."""
+        """Configurations by what is certain of them, then by estimate: a few lucky runs do not lead to the top."""
         return np.lexsort((-np.nan_to_num(self.estimate, nan=-1.0), -self.lower))
 
 

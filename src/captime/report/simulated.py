@@ -57,13 +57,13 @@ def account_of_simulation(result: Simulation) -> Account:
         stopped=_STOPPED.get(outcome.stopped) or why_stopped(outcome.stopped, goal),
         rests_on=assumptions(result),
         more=more,
-        # Whoever is in a pool has been run.
+        # Every configuration of a pool has been run.
         pool=int(np.count_nonzero(outcome.runs)),
     )
 
 
 def _really(pooled: Pooled) -> list[tuple[str, str]]:
-    """What nobody could know of a real program: what the answer is worth, and who is better."""
+    """Return what is not known of a real program: what the answer is worth, and which configurations are better."""
     found = pooled.found
     default = "" if found.default is None else f", the default {found.default:.4f}"
     return [

@@ -65,9 +65,9 @@ class Story:
         flags: How many runs carry each warning.
         failures: The last runs that failed, newest first.
         rounds: Decisions taken.
-        wall_seconds: How long it took, all sittings together.
+        wall_seconds: How long it took, all calls together.
         head: Hash of the last row.
-        running: Whether somebody is still writing to it, as far as one can tell.
+        running: Whether a process is still writing to it, as far as can be told.
         orphans: Outcomes that do not count.
         measured: Outcomes of real programs, with clocks and flags.
         missing: Which of its newest rows were on record and are not in the file any more; "" for none.

@@ -46,7 +46,7 @@ def trend_of(runs: KnownRuns, among: int = 1) -> Trend | None:
 
     Args:
         runs: Of that configuration.
-        among: How many there were to choose from. Whoever leads may owe it to luck on its first instances, and the more
+        among: How many there were to choose from. It may owe its lead to luck on its first instances, and the more
             there are, the luckier is the luckiest.
 
     How long a run may take says nothing about how long it would take. So runs are chosen by their captimes, and all are

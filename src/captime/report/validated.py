@@ -24,7 +24,7 @@ class Validated:
 
     Attributes:
         found: The numbers.
-        asked: Whom it was about, each as asked for and by its own name: `leader` has another one.
+        asked: The configurations it was about, each as asked for and by its own name: `leader` has another one.
         recommended: Name of the configuration that the campaign recommends.
         held: What was certified about it.
         n_met: How many of the instances the campaign had met.
@@ -44,7 +44,7 @@ class Validated:
 
     @property
     def first(self) -> str:
-        """Whom all others are compared with."""
+        """The configuration that all others are compared with."""
         return self.asked[0][1]
 
     @property
@@ -148,7 +148,7 @@ def _comparisons(told: Validated) -> list[str]:
 
 
 def _against(other: str, worth: Worth) -> str:
-    """Nobody beats anybody by less than nothing."""
+    """Phrase a difference of means."""
     if worth.seen_low == worth.seen_high == 0.0:
         return f"is worth as much as {other}"
     if worth.seen_low >= 0.0:

@@ -33,7 +33,7 @@ class Account:
         more: Further labelled lines.
         pool: How many configurations there are by now, if there may be more than the certificate speaks of.
         seeds: With how many seeds the program runs each instance; 0 if it is given none.
-        draws: On a space, how many of those that the certificate speaks of were drawn at random; None if nobody says.
+        draws: On a space, how many of those that the certificate speaks of were drawn at random; None if not known.
     """
 
     certificate: Certificate
@@ -56,12 +56,12 @@ class Account:
 
     @property
     def left_of(self) -> int:
-        """Of how many the candidates are left: everybody, also those who came after the certificate's last one."""
+        """Return the size of the pool, including configurations added after the certificate."""
         return max(self.pool, self.certificate.n_configs)
 
 
 def draws_among(origins: Sequence[str], n_configs: int) -> int | None:
-    """How many of the first so many were drawn at random; None for a list, where origins do not say it."""
+    """Return how many of the first `n` were drawn at random; None for a list, where origins do not say it."""
     return sum(origin == "random" for origin in origins[:n_configs]) if "random" in origins else None
 
 
@@ -187,10 +187,10 @@ def _claim(account: Account) -> str:
         )
     if held.epsilon >= 1.0:
         return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} configurations."
-    whom = f"the best of these {held.n_configs} configurations"
+    best = f"the best of these {held.n_configs} configurations"
     if held.gamma == 0.0:
-        whom = "the best there can be, in this space or any other"
-    near = f"is within {rounded_up(held.epsilon)} of {whom}" if held.epsilon > 0 else f"is {whom}"
+        best = "the best there can be, in this space or any other"
+    near = f"is within {rounded_up(held.epsilon)} of {best}" if held.epsilon > 0 else f"is {best}"
     if held.gamma:
         near = _near_in_space(account, held.gamma)
     if held.population is Population.THESE:
@@ -299,7 +299,7 @@ def busy_words(seats: Sequence[SlotUse], unseated: int) -> str:
 
     Args:
         seats: All of them.
-        unseated: Runs that are on none, as far as anybody knows.
+        unseated: Runs that are on none, as far as is known.
     """
     if not seats:
         return f"{unseated:,} {'run' if unseated == 1 else 'runs'} begun" if unseated else "nothing just now"

@@ -259,7 +259,7 @@ def _powers(low: float, high: float, most: int) -> Sequence[float]:
 
 
 def round_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Round numbers between two ends, at most about so many, with their labels."""
+    """Round numbers between two ends, at most about this many, with their labels."""
     if not high > low:
         return [(low, f"{low:g}")]
     power = 10.0 ** (math.floor(math.log10((high - low) / most)) - 1)

@@ -35,7 +35,7 @@ from captime.trace import Trace
 from captime.utilities.durations import duration_text
 from captime.utilities.protocol import Utility
 
-# The Okabe-Ito palette: told apart by everyone, and mostly in grey print too.
+# The Okabe-Ito palette: told apart also with colour blindness, and mostly in grey print.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SUFFIXES = (".png", ".pdf", ".svg")
 _NO_DATE = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
@@ -138,7 +138,7 @@ def print_chart(chart: Chart, axes: Any) -> None:  # matplotlib comes without co
             frameon=False,
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
-            # So many entries of the longest one fit beside each other.
+            # This many entries of the longest one fit beside each other.
             ncols=max(1, min(len(labels), int(chart.width / (9.0 * (max(map(len, labels)) + 5))))),
             borderaxespad=0.2,
             handlelength=1.6,

@@ -83,7 +83,7 @@ def words(text: str, x: float, y: float, anchor: str, kind: str) -> Node:
 
 
 def fitted(label: str, room: float) -> str:
-    """As much of a label as fits into so many pixels."""
+    """As much of a label as fits into this many pixels."""
     if text_width(label) <= room:
         return label
     shown = label

@@ -24,7 +24,7 @@ from captime.report.words import gamma_words, lines, rounded_down, rounded_up, s
 from captime.utilities.durations import duration_text
 
 _FEW = 12
-"""So many are shown as they are: nobody has to look for what matters among them."""
+"""At most this many are shown as they are; what matters among them is found at a glance."""
 
 
 def are_few(settings: Mapping[str, object]) -> bool:

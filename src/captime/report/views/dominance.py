@@ -15,7 +15,7 @@ _COMPARED = 12
 def dominance_view(story: Story) -> View | None:
     """Losses over all utilities there are, pair by pair; None if too little is known of the recommended one.
 
-    A figure about whoever comes next would look as if it were about the recommended one.
+    A figure about the next configuration would look as if it were about the recommended one.
     """
     answers = what_if(story)
     if answers is None or len(story.names) < 2:

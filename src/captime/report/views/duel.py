@@ -16,7 +16,7 @@ from captime.report.views.view import Table, Versus, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
 from captime.utilities.durations import duration_text
 
-# Differences are rounded up to so many steps, which keeps the bound valid and makes it fast.
+# Differences are rounded up to this many steps, which keeps the bound valid and makes it fast.
 _STEPS = 500
 
 
@@ -123,10 +123,10 @@ def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> V
         return None
     charts = [_chart(story, each, _ends(each.seconds)) for each in fought]
     choices = [f"{printable(story.names[each.first])} against {printable(story.names[each.second])}" for each in fought]
-    everybody = _everybody(story, contenders(story, wanted), fought)
+    compared = _all_compared(story, contenders(story, wanted), fought)
     rows = [
         (story.names[each.first], story.names[each.second], len(each.position), each.estimate, each.lower, each.upper)
-        for each in everybody
+        for each in compared
     ]
     caption = (
         "Every mark is an instance that both were run on, with the time each took; below the diagonal the vertical one "
@@ -144,11 +144,11 @@ def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> V
         Table(columns, rows),
         choices,
         numbers={"duels": as_numbers(fought)},
-        versus=_versus(story, fought[0], everybody),
+        versus=_versus(story, fought[0], compared),
     )
 
 
-def _everybody(story: Story, config: Sequence[int], fought: Sequence[Duel]) -> list[Duel]:
+def _all_compared(story: Story, config: Sequence[int], fought: Sequence[Duel]) -> list[Duel]:
     """All pairs of these that have met, those that were asked for first."""
     known = {frozenset((each.first, each.second)): each for each in fought}
     for pair in combinations(config, 2):
@@ -157,12 +157,12 @@ def _everybody(story: Story, config: Sequence[int], fought: Sequence[Duel]) -> l
     return list(known.values())
 
 
-def _versus(story: Story, first: Duel, everybody: Sequence[Duel]) -> Versus:
-    config = list(dict.fromkeys(side for each in everybody for side in (each.first, each.second)))
+def _versus(story: Story, first: Duel, compared: Sequence[Duel]) -> Versus:
+    config = list(dict.fromkeys(side for each in compared for side in (each.first, each.second)))
     place = {each: number for number, each in enumerate(config)}
-    ends = _ends(np.concatenate([each.seconds.ravel() for each in everybody]))
-    # An even choice from each pair: who has few instances in common with somebody keeps them.
-    position = np.unique(np.concatenate([each.position[:: _every(each, _KEPT)] for each in everybody]))
+    ends = _ends(np.concatenate([each.seconds.ravel() for each in compared]))
+    # An even choice from each pair: a pair with few instances in common keeps them.
+    position = np.unique(np.concatenate([each.position[:: _every(each, _KEPT)] for each in compared]))
     return Versus(
         chart=_chart(story, first, ends, every_kind=True),
         names=[story.names[each] for each in config],
@@ -175,7 +175,7 @@ def _versus(story: Story, first: Duel, everybody: Sequence[Duel]) -> Versus:
             "runs": [_runs_at(story, each, position) for each in config],
             "kinds": KINDS,
             "pairs": [
-                [place[each.first], place[each.second], *_rounded(each), len(each.position)] for each in everybody
+                [place[each.first], place[each.second], *_rounded(each), len(each.position)] for each in compared
             ],
         },
     )

@@ -31,7 +31,7 @@ def epsilon_at(steps: Progress, seconds: FloatArray) -> FloatArray:
 
 
 def thinned(seconds: FloatArray, most: int) -> IntArray:
-    """Places of at most so many values, spread evenly over the logarithm; all of them if they are few."""
+    """Return places of at most this many values, spread evenly over the logarithm; all of them if they are few."""
     if len(seconds) <= most:
         return np.arange(len(seconds))
     first = max(float(seconds[0]), float(seconds[-1]) * 1e-6, 1e-9)

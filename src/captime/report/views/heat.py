@@ -20,7 +20,7 @@ class Heat:
     Attributes:
         config: Who stands in each row.
         first: First stream position of each column; one more for the end.
-        kind: What is shown in each cell, a number into `KINDS`; -1 where nobody ran.
+        kind: What is shown in each cell, a number into `KINDS`; -1 where nothing ran.
         counts: Runs of each kind in each cell.
     """
 
@@ -31,7 +31,7 @@ class Heat:
 
 
 def heat(story: Story, config: Sequence[int], columns: int = 120) -> Heat | None:
-    """The runs of these configurations on all positions, at most so many columns; None without runs."""
+    """The runs of these configurations on all positions, at most this many columns; None without runs."""
     runs = story.runs
     if runs is None or not len(runs):
         return None

@@ -11,7 +11,7 @@ from captime.report.views.view import Table, View
 from captime.report.words import printable, rounded_down, rounded_up
 
 _NAMED = 45
-"""Up to so many configurations each have a line of their own with the name beside it."""
+"""Up to this many configurations each have a line of their own with the name beside it."""
 
 
 def intervals_view(story: Story) -> View | None:

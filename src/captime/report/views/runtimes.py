@@ -6,7 +6,7 @@ shares would be wrong. Two answers to that:
 * the estimate is the product limit (Kaplan and Meier): among runs still unanswered and not yet cut at s, the share that
   answers there. A failed run stays unanswered until the captime it was given;
 * the band is certified. Whatever a cut run would have done, the share answered lies between "never" and "at once";
-  around the whole sample that nobody saw lies the band of Dvoretzky, Kiefer and Wolfowitz, time-uniform. Where chance
+  around the whole sample, partly unseen, lies the band of Dvoretzky, Kiefer and Wolfowitz, time-uniform. Where chance
   drew captimes before the runs, the runs whose captime was at least κ are a sample as fair as all of them, and fewer of
   them are cut before κ; so the band is made for several κ, each paid for, and the best one counts at every s.
 """
@@ -101,7 +101,7 @@ def _cuts(runs: KnownRuns) -> FloatArray:
 
 
 def product_limit(runs: KnownRuns, moments: FloatArray) -> FloatArray:
-    """Kaplan and Meier's estimate of P(T < s); not a number where nobody is watched any more and some are missing."""
+    """Kaplan and Meier's estimate of P(T < s); not a number where no run is watched any more and some are missing."""
     answered = runs.kind == ANSWERED
     # A failed run is known not to answer; had it been an unfinished one, it would have been watched until its captime.
     until = np.where(runs.kind == FAILED, runs.captime, runs.seconds)
@@ -114,8 +114,8 @@ def product_limit(runs: KnownRuns, moments: FloatArray) -> FloatArray:
     survival: FloatArray = np.concatenate((np.ones(1), np.cumprod(left)))
     # Strictly before s: an answer at s itself is not one.
     known: FloatArray = 1.0 - survival[np.searchsorted(times, moments, side="left")]
-    everybody = survival[-1] <= 0.0
-    return known if everybody else np.where(moments <= ends[-1], known, np.nan)
+    all_ended = survival[-1] <= 0.0
+    return known if all_ended else np.where(moments <= ends[-1], known, np.nan)
 
 
 def band(runs: KnownRuns, moments: FloatArray, cuts: FloatArray, log_inverse: float) -> tuple[FloatArray, FloatArray]:
@@ -137,7 +137,7 @@ def band(runs: KnownRuns, moments: FloatArray, cuts: FloatArray, log_inverse: fl
         if radius >= 1.0:
             continue
         answers = np.sort(fair.seconds[fair.kind == ANSWERED])
-        # Whoever was cut, stopped or is under way may have answered right after it was last seen.
+        # A run that was capped, stopped or is under way may have answered right after it was last seen.
         unknown = np.sort(fair.seconds[(fair.kind != ANSWERED) & (fair.kind != FAILED)])
         before = np.searchsorted(answers, moments, side="left") / n
         perhaps = before + np.searchsorted(unknown, moments, side="left") / n

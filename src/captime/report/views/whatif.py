@@ -61,7 +61,7 @@ class Family:
     def best(self, favourite: int) -> IntArray:
         """The configuration with the best estimate, for each number; the favourite among equals.
 
-        -1 where nothing is known of the favourite: whoever is left then does not win by that.
+        -1 where nothing is known of the favourite: a configuration that is left then does not win by that.
         """
         known = np.nan_to_num(self.estimate, nan=-1.0)
         most, own = known.max(axis=0), known[favourite]
@@ -94,7 +94,7 @@ class WhatIf:
     Attributes:
         families: Each with its numbers; first those of times that people have, then those of times that were measured.
         distributions: What they were computed from, all configurations.
-        first: From here on somebody answers.
+        first: From here on some run answers.
         last: The longest time that a run was given.
     """
 
@@ -182,7 +182,7 @@ class _Weighed:
         end = worth[-1]
         lower = known.lower[:, :-1] @ fall[1:]
         upper = known.upper @ fall + end
-        # How much of the fall of u happens where nobody was watched any more, and who had answered by then.
+        # How much of the fall of u happens where no run was watched any more, and which had answered by then.
         blind = ~self._seen @ fall + end
         answered = self._share.max(axis=1, keepdims=True)
         estimate = self._share @ fall + answered * blind
@@ -195,7 +195,7 @@ def expected(known: Distributions, utility: Utility) -> tuple[FloatArray, FloatA
 
     P(T < s) is known at some moments s only. Between two of them the lower end takes the value of the earlier and the
     upper end that of the later one, because P(T < s) never falls: rounded outward, so still certain. Behind the last
-    moment nothing is certain; the estimate takes it that nobody else answers there, and there is none where that could
+    moment nothing is certain; the estimate assumes no further answer there, and there is none where that could
     matter.
     """
     estimate, lower, upper = _Weighed(known).expected([utility])
@@ -264,7 +264,7 @@ def whatif_view(story: Story) -> View | None:
     )
     ends = [f"from {duration_text(first)} to {duration_text(last)}" for first, last in _ends(answers)]
     labels = [f"times {ends[0]}", f"times that were measured, {ends[1]}"]
-    # Whoever measured milliseconds is shown these first.
+    # Times in milliseconds are shown as these first.
     first = 0 if _overlap(answers) >= _ENOUGH_OVERLAP else 1
     return View(
         "whatif",
