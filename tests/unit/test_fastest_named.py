@@ -82,7 +82,7 @@ def test_the_one_named_has_a_certificate_of_its_own(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_check_confirms_a_configuration_that_never_led(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else than the leader is named, and the rows show the claim without the engine."""
+    """A configuration other than the leader is named, and the rows show the claim without the engine."""
     never_led = []
     statement = race_claims.Claims._statement
 
