@@ -22,7 +22,7 @@ from captime.spaces.parameters import Choice, Float
 _OPTUNA_INSTANCES = 32
 # Instances that SMAC3 and irace may choose from.
 _INSTANCES = 500
-# Successive halving: the best third goes on with three times as many instances, up to this many.
+# Successive halving: the best third continues with three times as many instances, up to this many.
 _KEEP, _MOST = 3, 81
 
 

@@ -29,13 +29,13 @@ _TREES = 50
 # Each split looks at this share of the features. On held-out rows of recorded tables predictions are then spread as
 # much as they should be; with all features they are spread too much where there are few rows.
 _LOOKED_AT = 0.4
-# The forest learns what sets configurations apart: so many leading directions of their logarithmic runtimes.
+# The forest learns what sets configurations apart: this many leading directions of their logarithmic runtimes.
 _DIRECTIONS = 8
 # Runtimes below this are all alike to the forest.
 _SHORTEST = 1e-3
 _DONORS = 0xD0505
 _FOLDS = 5
-# Calibration is looked at on so many instances of each fold.
+# Calibration is looked at on this many instances of each fold.
 _LOOKED_AT_INSTANCES = 40
 _MIDDLE = 0.8
 
