@@ -242,7 +242,7 @@ def _judged_after_sleep() -> Report:
 
 def test_wrong_wishes_are_told() -> None:
     """No slots, no such level, no such tag."""
-    with pytest.raises(ScenarioError, match="0 jobs"):
+    with pytest.raises(ScenarioError, match="jobs must be at least 1, got 0"):
         LocalExecutor(Plain({}), 0, tag="wishes")
     with pytest.raises(ScenarioError, match="there are cgroup2, subreaper, posix"):
         LocalExecutor(Plain({}), 1, tag="wishes", isolation="magic")

@@ -294,10 +294,12 @@ def test_a_signal_ends_the_waiting(best: Bench) -> None:
     best.program.launches = {0: launch("sleep", "60")}
     best.executor.submit(best.requests([0]))
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        # Again and again: on a busy machine the first signal may arrive before the waiting has begun.
+        signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
         assert best.executor.collect(PATIENCE) == []
-        assert heard == [signal.SIGALRM]
+        assert set(heard) == {signal.SIGALRM}
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     best.executor.stop()
     assert len(collected(best, 1)) == 1
