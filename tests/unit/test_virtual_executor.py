@@ -124,5 +124,5 @@ def test_what_the_table_does_not_know_is_refused() -> None:
             executor.submit([request])
     with pytest.raises(ScenarioError, match="never finishes"):
         workers(1).submit([RunRequest(0, 3, NEVER)])
-    with pytest.raises(ScenarioError, match="1 or more"):
+    with pytest.raises(ScenarioError, match="workers must be at least 1, got 0"):
         workers(0)
