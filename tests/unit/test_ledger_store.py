@@ -21,7 +21,7 @@ from captime.errors import (
 )
 from captime.ledger import Added, Asked, ConfigRow, Event, Ledger, LedgerReader, Noted, Observed, SampleRow, Started
 from captime.ledger.backup import salvage
-from captime.ledger.schema import APPLICATION_ID, TABLES
+from captime.ledger.schema import APPLICATION_ID, TABLES, VERSION
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.targets import Targets, no_targets
 
@@ -394,9 +394,9 @@ def test_other_databases_and_changed_versions_are_told(ledger: Ledger, path: Pat
         Ledger.open(tmp_path / "nothing")
     ledger.close()
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
-    with pytest.raises(LedgerDamaged, match="was made with version 1"):
+    with pytest.raises(LedgerDamaged, match=f"was made with version {VERSION}"):
         Ledger.open(path)
 
 
