@@ -19,14 +19,9 @@ def level(request: pytest.FixtureRequest) -> Iterator[Bench]:
         yield opened
 
 
-def told_by_each(report: Report) -> list[float]:
-    """CPU seconds that each process of a run says it has used; the main process comes last."""
-    return [int(used) / 1e9 for used in re.findall(rb"^used (\d+)$", report.stdout_tail, flags=re.MULTILINE)]
-
-
 def told(report: Report) -> float:
     """CPU seconds that the processes of a run say they have used."""
-    return sum(told_by_each(report))
+    return sum(int(used) for used in re.findall(rb"^used (\d+)$", report.stdout_tail, flags=re.MULTILINE)) / 1e9
 
 
 def close_to(measured_ns: int, truth: float) -> bool:
@@ -41,11 +36,9 @@ def test_cpu_time_is_that_of_the_whole_tree(level: Bench, manner: str, seconds: 
     report = level.one(target("burn", manner, seconds, 3))
     assert report.ended == "exit", report
     assert told(report) >= seconds
-    # Of processes that were never waited for and are in no control group, only the last look is known. On a busy
-    # machine children of 0.1 s may end before the first one.
-    not_waited_for = {"subreaper": {"ignored"}, "posix": {"ignored", "unwaited", "killed"}}
-    missed = 0.2 if seconds > 1.0 else sum(told_by_each(report)[:-1]) + 0.02
-    unseen = missed if manner in not_waited_for.get(level.executor.isolation, ()) else 0.0
+    # Of processes that were never waited for and are in no control group, only the last look is known.
+    for_nobody = {"subreaper": {"ignored"}, "posix": {"ignored", "unwaited", "killed"}}
+    unseen = 0.2 if manner in for_nobody.get(level.executor.isolation, ()) else 0.0
     assert close_to(report.cpu_ns, told(report)) or 0 <= told(report) - report.cpu_ns / 1e9 <= unseen, report
 
 

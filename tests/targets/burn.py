@@ -89,7 +89,7 @@ def done(pid: int, manner: str) -> bool:
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123 (no imports beyond need)
             state = file.read().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
     return state == "Z" or (manner == "killed" and state == "S")
 
