@@ -12,10 +12,10 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.targets import Targets
 
-# One challenger in so many is run at a time, or one if there are fewer.
+# One challenger in 32 is run at a time, or one if there are fewer.
 _TOGETHER = 32
-# Up to this share of the runs that somebody will need is ordered ahead of results, if there are slots for them; the
-# need is a guess from the runs so far, and is trusted up to so many times their number.
+# Up to this share of the runs that a challenger will need is ordered ahead of results, if there are slots for them; the
+# need is a guess from the runs so far, and is trusted up to three times their number.
 _IN_FLIGHT, _TRUST = 0.5, 3.0
 
 
@@ -75,7 +75,7 @@ class Agenda:
         self.start: int | None = None
 
     def enter(self, count: int) -> None:
-        """So many more configurations."""
+        """Make room for `count` more configurations."""
         nothing = np.zeros(count, dtype=np.int64)
         self.ordered, self.offset = np.append(self.ordered, nothing), np.append(self.offset, nothing)
         self.level = np.append(self.level, nothing)
@@ -107,7 +107,7 @@ class Agenda:
         return more
 
     def further(self, config: int, least: int) -> int:
-        """Where this configuration's prefix should end next, at least so many positions further."""
+        """Return where this configuration's prefix should end next, at least `least` positions further."""
         start = (self.start or 0) + int(self.offset[config])
         have = max(int(self.ordered[config]), start)
         return have + max(least, int(self._growth * (have - start)))
@@ -124,7 +124,7 @@ class Agenda:
             level_for: The level of captimes that a challenger should be at, and whether runs of it are made longer
                 by that. If so, no new ones are ordered.
         """
-        # How many strides each is behind with already; whoever is idle comes first, then whoever has least to do.
+        # How many strides each rival is behind already; an idle rival comes first, then the one with the least to do.
         have = np.maximum(self.ordered[rivals.config] - self.offset[rivals.config] - (self.start or 0), 0)
         stride = 1.0 + np.maximum(self._growth * have, _IN_FLIGHT * np.clip(rivals.missing, 0.0, _TRUST * have))
         behind = np.ceil(rivals.open / stride)

@@ -23,7 +23,7 @@ _CHUNK = 256
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Whom a baseline would recommend now, and how many it still considers."""
+    """The configuration that a baseline would recommend now, and how many it still considers."""
 
     config: int
     left: int
@@ -37,7 +37,7 @@ class Baseline:
     """A procedure of others.
 
     Attributes:
-        search: `search(bench, option=value, ...)` makes runs and yields whom it would recommend.
+        search: `search(bench, option=value, ...)` makes runs and yields the configuration it would recommend.
         guarantee: What its authors prove about its answer, in words; never anything about utility.
         reference: Where it is described.
     """
@@ -78,7 +78,7 @@ class Bench:
         seconds: The same, per configuration.
         samples: How far into the stream each configuration has got.
         runs: Executions per configuration.
-        resumed: CPU seconds in all, had cut runs gone on where they stopped.
+        resumed: CPU seconds in all, had capped runs been resumed where they stopped.
         restarted: CPU seconds in all, had they begun anew.
     """
 
@@ -113,12 +113,12 @@ class Bench:
         self._tried: list[FloatArray] = [np.empty(0) for _ in range(n_configs)]
 
     def run(self, config: int, position: int, captime: float) -> tuple[float, bool]:
-        """One run: how long it was let go on, and whether it completed."""
+        """Make one run; return the seconds it took up to its captime, and whether it completed."""
         seconds, completed = self.prefix(config, position, position + 1, captime)
         return float(seconds[0]), bool(completed[0])
 
     def prefix(self, config: int, first: int, last: int, captime: float) -> tuple[FloatArray, BoolArray]:
-        """Runs on positions first, …, last - 1 at one captime: seconds each was let go on, and which completed."""
+        """Run positions first, …, last - 1 at one captime; return the seconds of each run, and which completed."""
         captime = min(captime, self.longest)
         self._reach(config, last)
         true, tried = self._known[config][first:last], self._tried[config][first:last]
@@ -157,7 +157,7 @@ class Bench:
         finished = times[best] < captime
         until = times[best] if finished else captime
         for place, config in enumerate(configs.tolist()):
-            # The winner needs a captime just above its own time; nobody else lives past that moment.
+            # The winner needs a captime just above its own time; all others are stopped at that moment.
             self.prefix(config, position, position + 1, np.nextafter(until, np.inf) if place == best else until)
         return int(configs[best]) if finished else None
 

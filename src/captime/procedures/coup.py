@@ -122,7 +122,7 @@ class Coup(Optimist):
         return math.exp(-phase * self._rates[1])
 
     def _pool_size(self, delta: float, phase: int) -> int:
-        """n_p: with so many draws the luckiest gamma_p is missed with probability at most 3·delta / (π²p²)."""
+        """Return n_p: n_p draws miss the luckiest gamma_p with probability at most 3·delta / (π²p²)."""
         miss, gamma = delta * PhaseBudget(delta, 1, phase).pool_share(), self._gamma_of(phase)
         # (1 - γ)^n <= miss exactly; the authors use (1 - γ)^n <= e^(-γn) first.
         needed = math.log(miss) / math.log1p(-gamma) if self._exact_pool else -math.log(miss) / gamma
@@ -181,7 +181,7 @@ class Coup(Optimist):
         return replace(certificate, gamma=self._gamma, shares=(("intervals", 0.5), ("pools", 0.5)))
 
     def _eliminate(self, bar: float) -> None:
-        """Nobody: the next phase judges by another budget."""
+        """Eliminate no configuration: the next phase judges by another budget."""
 
     def _until_eliminated(self, config: IntArray, upper: FloatArray, merged: object, bar: FloatArray) -> int:  # noqa: ARG002 (as above)
         """Never."""

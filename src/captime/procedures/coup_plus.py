@@ -72,7 +72,7 @@ class CoupPlus(LeaderAndChallenger):
             self._decide()
 
     def tell_turns(self, lanes: Lanes, /) -> Turns:
-        """Walk lanes until somebody is due whose lane has ended, somebody is eliminated or the goal is reached."""
+        """Walk lanes until a configuration is due whose lane has ended, one is eliminated or the goal is reached."""
         ends = self._ends_by_lane(lanes)
         held = self._snapshot()
         row, told = self._walk(lanes, ends, None)
@@ -98,7 +98,7 @@ class CoupPlus(LeaderAndChallenger):
     def _walk(
         self, lanes: Lanes, ends: list[list[_Ends]], most: int | None
     ) -> tuple[IntArray, list[tuple[int, float, int]]]:
-        """Decision by decision, up to so many: which lanes moved, and configuration, epsilon and candidates left."""
+        """Decide at most `most` times; return which lanes moved, and configuration, epsilon and candidates left."""
         row_of = dict(zip(lanes.config.tolist(), range(len(lanes.config)), strict=True))
         length = [min(shown, len(lane)) for shown, lane in zip(lanes.length.tolist(), ends, strict=True)]
         step = [0] * len(length)

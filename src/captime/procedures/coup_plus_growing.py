@@ -126,7 +126,7 @@ class GrowingCoupPlus(CoupPlus):
         self._pool = self.growing.pool = self._pool_before
 
     def finished(self) -> str | None:
-        """See the protocol; `configurations` if there is nobody left to draw."""
+        """See the protocol; `configurations` if no configuration is left to draw."""
         held = self._certificate
         if self.problem.n_configs == 1:
             return "single"

@@ -1,4 +1,4 @@
-"""Duels: the leader against everyone else, on the positions both have run."""
+"""Duels: the leader against every other configuration, on the positions both have run."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Duels:
         self._weighed: IntArray = np.zeros(n_configs, dtype=np.int64)
 
     def enter(self, count: int) -> None:
-        """So many more configurations."""
+        """Make room for `count` more configurations."""
         self._counts = np.concatenate((self._counts, np.zeros((count, self._counts.shape[1]), dtype=np.int64)))
         self._common, self._weighed = (
             np.append(each, np.zeros(count, dtype=np.int64)) for each in (self._common, self._weighed)
@@ -41,8 +41,8 @@ class Duels:
         """Another leader: what was shown against the old one does not count for the new one.
 
         Args:
-            board: Says where everybody began; a duel begins where the later of the two did.
-            leader: Who leads.
+            board: Has the first position of each configuration; a duel begins at the later of the two.
+            leader: The configuration that leads.
         """
         self._counts[:] = 0
         self._common = _later(board, leader)
@@ -55,12 +55,12 @@ class Duels:
         self._weighed[challenger] = 0
 
     def due(self, board: Scoreboard, leader: int, longest: float = np.inf) -> IntArray:
-        """Against whom there is noticeably more evidence than when it was last weighed.
+        """Return the challengers with noticeably more evidence than when their duel was last weighed.
 
         Args:
             board: The scores.
-            leader: Who leads.
-            longest: How many positions the race can have. Whoever has been told to run them all is weighed every time.
+            leader: The configuration that leads.
+            longest: How many positions the race can have. A challenger that was ordered to run all is always weighed.
         """
         now = np.maximum(np.minimum(board.sure, board.sure[leader]) - _later(board, leader), 0)
         now[leader] = 0

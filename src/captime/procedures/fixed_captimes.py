@@ -43,7 +43,7 @@ class FixedCaptimes(LeaderAndChallenger):
 
     Args:
         problem: The question.
-        pace: Bounds are read whenever a prefix has grown by one part in so many. They hold at all times at once, so
+        pace: Bounds are read whenever a prefix has grown by one part in `pace`. They hold at all times at once, so
             coarser looks (a smaller number) cost a little overshoot and save computing.
     """
 

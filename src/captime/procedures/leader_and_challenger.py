@@ -41,7 +41,7 @@ class LeaderAndChallenger(NewGoals):
         self.candidates: BoolArray = np.ones(n_configs, dtype=np.bool_)
         self._n: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._level: IntArray = np.zeros(n_configs, dtype=np.int64)
-        # Means by which the front runner is chosen, and upper ends; -1 for whoever is eliminated.
+        # Means by which the front runner is chosen, and upper ends; -1 for an eliminated configuration.
         self._mean: FloatArray = np.full(n_configs, first_mean)
         self._hope: FloatArray = np.ones(n_configs)
         self._left = n_configs
@@ -101,7 +101,7 @@ class LeaderAndChallenger(NewGoals):
         """Leader, certificate and eliminations after the ends of some have moved; whether something has changed hands.
 
         Returns:
-            True if somebody was eliminated or the goal is reached.
+            True if a configuration was eliminated or the goal is reached.
         """
         self.rounds += 1
         lower, hope = self.intervals.lower, self._hope

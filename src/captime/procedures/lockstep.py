@@ -109,7 +109,7 @@ class Lockstep(NewGoals):
             self.tell_ahead(standing(tally, alive))
 
     def tell_ahead(self, outlook: Outlook) -> Progress | None:
-        """Judge the rounds of the outlook; None if somebody would have stopped before its last round."""
+        """Judge the rounds of the outlook; None if a configuration would have stopped before its last round."""
         rounds = self._bounds(outlook)
         if not self._raise_between_rounds(outlook, rounds):
             return None
@@ -156,7 +156,7 @@ class Lockstep(NewGoals):
         """Captimes that rise before the last round; what follows is seen anew.
 
         Candidates that are eliminated before their captime rises are treated like the others: the outlook forgets what
-        nobody took part in, and bounds that only tighten keep the eliminated out of everything that is decided here.
+        rounds without participants, and bounds that only tighten keep the eliminated out of everything decided here.
 
         Returns:
             False if a captime would rise beyond what the source knows, which ends things before the last round.
@@ -201,7 +201,7 @@ class Lockstep(NewGoals):
         if not self._habits.leader_counts:
             rivals = upper.copy()
             rivals[leader, columns] = 0.0
-        # Whoever is gone lies below the bar and cannot lift the difference above 0.
+        # An eliminated configuration lies below the bar and cannot lift the difference above 0.
         return leader, gone, np.maximum(rivals.max(axis=0) - bar, 0.0)
 
     def _ends_early(self, rounds: _Rounds, gone: BoolArray, epsilon: FloatArray, left: IntArray) -> bool:
@@ -213,7 +213,7 @@ class Lockstep(NewGoals):
         if bool((epsilon[:-1] <= self.problem.epsilon).any()) or bool((left[:-1] == 1).any()):
             return True
         # Bounds that only tighten keep the eliminated below the bar for ever. Recomputed or crossed ones could bring
-        # somebody back who had been eliminated rounds before.
+        # a configuration back that had been eliminated rounds before.
         returns = not self.intervals.running or bool((rounds.lower > rounds.upper).any())
         return returns and bool(gone[:, :-1].any())
 
@@ -230,7 +230,7 @@ class Lockstep(NewGoals):
         return config, epsilon
 
     def _order_next(self, rounds: _Rounds, gone: BoolArray) -> None:
-        """Who goes on, and at which level."""
+        """Order the next round: which configurations take part, and at which level."""
         last = rounds.lower.shape[1] - 1
         rising = (rounds.rises == last) & ~gone
         self._level[self._alive] = rounds.level + rising

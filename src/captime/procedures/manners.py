@@ -19,7 +19,7 @@ class Manners:
         ties_by_mean: Among equal lower bounds prefer the larger mean utility; otherwise the lower index alone decides.
         spare_last: Leave the last instance of the stream unused.
         stop_alone: Content when one candidate is left.
-        test_ahead: The test for doubling uses the radius of so many samples more than there are.
+        test_ahead: The test for doubling uses the radius of this many samples more than there are.
         widest_radius: And never a larger radius than this.
     """
 

@@ -39,7 +39,7 @@ class Merged:
 
 
 def merge(standing: FloatArray, config: IntArray, upper: FloatArray, length: IntArray) -> Merged:
-    """The turns that are certain: until the turn of somebody who has no lane, or whose lane has ended.
+    """Return the turns that are certain: those before the first turn of a configuration without a lane left to walk.
 
     The largest upper end goes first, the lower index first among equals. Upper ends never rise along a lane, so sorting
     by the upper end *before* each turn puts the turns of all lanes in order.
@@ -55,7 +55,7 @@ def merge(standing: FloatArray, config: IntArray, upper: FloatArray, length: Int
     end = along[lanes, length]
     rest = standing.copy()
     rest[config] = end
-    # The first turn that cannot be shown: somebody without a lane, or at the end of it.
+    # The first turn that cannot be shown: its configuration has no lane, or is at the end of it.
     wall = int(rest.argmax())
     before = along[:, :-1]
     due = (before > rest[wall]) | ((before == rest[wall]) & (config <= wall)[:, None])
@@ -67,7 +67,7 @@ def merge(standing: FloatArray, config: IntArray, upper: FloatArray, length: Int
 
 
 def next_rival(who: IntArray, value: FloatArray, leader: IntArray) -> FloatArray:
-    """The largest upper end of anybody but the leader, after each turn.
+    """Return the largest upper end of all configurations but the leader, after each turn.
 
     Args:
         who: After each turn, the configuration with the largest upper end, then one more: the runner-up at the end.
@@ -76,6 +76,6 @@ def next_rival(who: IntArray, value: FloatArray, leader: IntArray) -> FloatArray
     """
     changes = np.flatnonzero(who[1:] != who[:-1]) + 1
     turns = np.arange(len(leader))
-    # Whoever comes next after the leader's own turns has had the largest upper end of the others all the while.
+    # The configuration due after the leader's own turns has had the largest upper end of the others all the while.
     beyond = changes[np.searchsorted(changes, turns, side="right")]
     return np.where(who[:-1] == leader, value[beyond], value[:-1])

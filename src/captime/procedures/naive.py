@@ -65,7 +65,7 @@ class Naive:
         n_configs = self.problem.n_configs
         return Targets(np.arange(n_configs), np.full(n_configs, self.samples), np.zeros(n_configs, dtype=np.int64))
 
-    def tell(self, tally: Tally, changed: IntArray) -> None:  # noqa: ARG002 (nobody may look before the end)
+    def tell(self, tally: Tally, changed: IntArray) -> None:  # noqa: ARG002 (the bounds are valid at the end only)
         """Judge once, when all is known; looking earlier would need a larger budget."""
         if self.rounds or bool((tally.n < self.samples).any()) or bool(tally.open.any()):
             return

@@ -6,7 +6,7 @@ from captime.procedures.problem import Problem
 
 
 class NewGoals:
-    """A procedure that can be given another goal; everything it knows goes on to count.
+    """A procedure that can be given another goal; everything it knows continues to count.
 
     Attributes:
         problem: The question, with the goal.

@@ -92,9 +92,10 @@ class Optimist(NewGoals):
         self._after_decision(float(self.intervals.upper.max()) - bar, float(epsilon[0]))
 
     def tell_turns(self, lanes: Lanes, /) -> Turns:
-        """Walk lanes until one of them ends, somebody outside is due, or something happens that ends or changes things.
+        """Walk lanes until one of them ends, a configuration without a lane is due, or the run of turns is interrupted.
 
-        Those are: a captime has to rise, the goal is reached, somebody is eliminated, the CPU budget is spent.
+        It is interrupted if a captime has to rise, the goal is reached, a configuration is eliminated, or the CPU
+        budget is spent.
         """
         lower, upper = self._ends(lanes)
         inside = np.arange(lower.shape[1]) < lanes.length[:, None]
@@ -139,7 +140,7 @@ class Optimist(NewGoals):
         return np.where(self._n > 0, hidden, self.plan.floor(self._level))
 
     def _wants_rise(self, n: IntArray, level: IntArray, capping: FloatArray) -> BoolArray:
-        """Whether the cap costs so much that the next run comes with a longer one."""
+        """Return whether the cap widens an interval more than chance does, so that the next run gets a longer one."""
         samples = np.maximum(n + self._manners.test_ahead, 1)
         radius = hoeffding_radius(samples, self.intervals.budget.log_inverse(samples, level))
         np.minimum(radius, self._manners.widest_radius, out=radius)
@@ -152,8 +153,8 @@ class Optimist(NewGoals):
         return wanted & self.plan.can_rise(level)
 
     def _keep(self, lanes: Lanes, used: IntArray, lower: FloatArray, upper: FloatArray) -> None:
-        """Everyone of the lanes stands where its turns have brought it."""
-        # Also those who had no turn after all: `_leaders` has tried out means that are now void.
+        """Move every configuration of the lanes to where its turns have brought it."""
+        # Also those without a turn: `_leaders` has tried out means that are now void.
         idle = lanes.config[used == 0]
         self._mean[idle] = self._high.take(idle) / np.maximum(self._n.take(idle), 1)
         walked = np.flatnonzero(used)
@@ -224,7 +225,7 @@ class Optimist(NewGoals):
         return gap <= self.problem.epsilon
 
     def _until_eliminated(self, config: IntArray, upper: FloatArray, merged: Merged, bar: FloatArray) -> int:
-        """How many turns until somebody is eliminated for the first time."""
+        """Return how many turns pass until a configuration is eliminated for the first time."""
         count = len(merged.row)
         used = np.bincount(merged.row, minlength=len(config))
         walked = np.flatnonzero(used)
@@ -232,7 +233,7 @@ class Optimist(NewGoals):
         after[config[walked]] = upper[walked, used[walked] - 1]
         if float(after.min()) >= bar[-1]:
             return count
-        # Upper ends in force, from which turn to which: those nobody touches, then each turn's until the lane's next.
+        # Upper ends in force, from which turn to which: those without a turn, then each turn's until the lane's next.
         start = np.where(self.candidates[: self._pool], self.intervals.upper, 1.0)
         first_turn, next_turn = merged.holds(len(config))
         until = np.full(self._pool, count)
@@ -284,7 +285,7 @@ class Optimist(NewGoals):
         return "instances" if self._nothing_left() else None
 
     def _nothing_left(self) -> bool:
-        """Whether the configuration whose turn it is has no further instance, or needs a captime nobody knows."""
+        """Return whether the configuration whose turn it is has no further instance, or needs an unknown captime."""
         due = np.array([self.intervals.upper.argmax()])
         available, taken = self.problem.n_instances, int(self._n[due[0]])
         if available is not None and taken >= available - int(self._manners.spare_last):

@@ -47,7 +47,7 @@ def oup(problem: Problem, *, rule: Rule = "new", variant: Variant = "recommended
     check_choice("oup", "variant", variant, get_args(Variant))
     if variant == "as-published":
         check_first_captime(problem)
-        # The union bound of UP: the bounds of every (configuration, n, rung) hold at once, whoever is run when.
+        # The union bound of UP: the bounds of every (configuration, n, rung) hold at once, in any order of runs.
         budget = CellBudget(problem.delta, problem.n_configs, 4, 4 * PUBLISHED_SERIES)
         plan = Ladder.doubling(problem.utility, 1.0)
         return Optimist(problem, Intervals(problem.n_configs, RadiusAtMostOne(), budget, plan), published(rule))

@@ -1,10 +1,10 @@
-"""The race over a pool that grows: the default and favourites, then draws from a space nobody can list.
+"""The race over a pool that grows: the default and favourites, then draws from a space too large to list.
 
 Why it is valid, in short (docs/pools.md has the proofs): every statement of the race is made at a share that is fixed
 when a configuration arrives and never changes, and the shares of all who will ever arrive sum to one (pool_shares.py).
 Random draws may use all positions of the stream, because they know nothing of it; what a model proposed knows all
-positions run so far, so it begins behind them. gamma counts random draws only (pool_gamma.py). When to add somebody,
-whom to run and who leads touch only the cost.
+positions run so far, so it begins behind them. gamma counts random draws only (pool_gamma.py). When to add a
+configuration, which one to run and which one leads touch only the cost.
 """
 
 import math
@@ -28,11 +28,11 @@ from captime.targets import Targets, no_targets
 
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.02
-# One rival in so many is run at a time, or one if there are fewer.
+# One rival in 32 is run at a time, or one if there are fewer.
 _TOGETHER = 32
-# So many common positions before anybody takes the lead from a leader with something to lose.
+# This many common positions before a challenger takes the lead from a leader with something to lose.
 _ENOUGH = 8
-# And so many standard errors: with hundreds of challengers, somebody is always lucky. More of them if newcomers come
+# And this many standard errors: of hundreds of challengers, one is always lucky. More of them if newcomers come
 # without end; with a goal for gamma they do not, and a better leader that comes late makes the certificate dearer.
 _CLEARLY, _CLEARLY_AMONG_ENDLESS = 1.5, 2.0
 # About how many runs it takes to clear a newcomer.
@@ -126,15 +126,15 @@ class Pool(PoolCertificates):
                 self._admit()
 
     def _can_grow(self) -> bool:
-        """Whether somebody could come: what a model proposes must not have to begin where the stream ends."""
+        """Return whether another configuration may come: a proposal must not have to begin where the stream ends."""
         late = self.terms.origin(self.size) == "model" and self._frontier() + 2 * self._pilot > self._available
         return self.terms.room(self.size) and not late
 
     def newcomers(self, count: int, earliest: int = 0) -> int:
-        """So many are added by somebody who may have seen every run: they come next, as proposals. Return the first.
+        """Add `count` configurations, chosen with knowledge of the runs so far, as proposals. Return the first index.
 
-        Certificates speak of them too from now on, so what is held so far is not shown any longer, unless it speaks of
-        anyone.
+        Certificates cover them too from now on, so what is held so far is not shown any longer, unless it covers every
+        possible configuration.
 
         Args:
             count: How many.
@@ -146,7 +146,7 @@ class Pool(PoolCertificates):
                 "begin a new ledger"
             )
         while self.problem.pool is None and self.terms.room(self.size):
-            # Indices of a list are those of its members; whoever is added stands behind them all.
+            # Indices of a list are those of its members; an added configuration stands behind them all.
             self._admit()
         first = self.size
         self.terms = self.shares.terms = self.terms.joined(first, count)
@@ -161,7 +161,7 @@ class Pool(PoolCertificates):
         return first
 
     def _too_late(self, config: int) -> bool:
-        """Whether somebody who has seen runs would have to begin where the stream ends."""
+        """Return whether a configuration proposed from the runs so far would have to begin where the stream ends."""
         waits = self.shares.origin[config] == "model" and not self._ordered[config]
         return bool(waits and max(self._frontier(), self._earliest.get(config, 0)) >= self._available)
 
@@ -219,7 +219,7 @@ class Pool(PoolCertificates):
             rivals = np.array(waiting, dtype=np.int64)
             rivals = rivals[self._ordered[rivals] < self._available]
         if not uncleared and self._in_pilot():
-            return []  # somebody will come when these have shown what they can do
+            return []  # another configuration is admitted once the runs of these are known
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         # Who may be better than the leader comes first when it is their turn, who keeps epsilon up fills the slots.
         promising = self._contest.order(rivals, self.rounds)
@@ -242,11 +242,11 @@ class Pool(PoolCertificates):
         return wanted
 
     def _next(self, config: int, least: int) -> int:
-        """Where this configuration's prefix should end next, at least so many positions further."""
+        """Return where this configuration's prefix should end next, at least `least` positions further."""
         have = int(self._ordered[config])
         if have == 0:
             if self.shares.origin[config] == "model":
-                # Whoever proposed it has seen everything up to here, and nothing behind.
+                # The proposal may rest on every position up to here, and on none behind.
                 have = max(self._frontier(), self._earliest.get(config, 0))
                 self._board.begin_at(config, have)
             return have + max(least, self._pilot)
@@ -254,7 +254,7 @@ class Pool(PoolCertificates):
         return have + max(least, int(self._step * raced))
 
     def _frontier(self) -> int:
-        """The first position that nobody has been ordered to run, behind the pilot."""
+        """Return the first position behind the pilot that no configuration has been ordered to run."""
         return max(self._pilot, int(self._ordered.max()))
 
     def _leader_pays(self, rivals: int) -> bool:
@@ -266,7 +266,7 @@ class Pool(PoolCertificates):
         return slack > 0.125 * self._aim and float(self._seconds[self.leader]) < self._leader_share * spent
 
     def _alone_pays(self) -> bool:
-        """Whether the leader may soon be shown to be good enough for anyone, drawn or not."""
+        """Return whether the leader's lower bound alone may soon reach the goal, whatever is drawn later."""
         board, leader = self._board, self.leader
         if self.problem.epsilon <= 0.0 or math.isinf(self._lower_level()):
             return False
@@ -361,7 +361,7 @@ class Pool(PoolCertificates):
     # ------------------------------------------------------------------ how it stands
 
     def finished(self) -> str | None:
-        """See the protocol; `configurations` if there is nobody left to draw."""
+        """See the protocol; `configurations` if no configuration is left to draw."""
         if self.size == 1 and not self.terms.room(1):
             return "single"
         if self.reached(self.problem.epsilon, self._gamma, self._stop):
@@ -374,6 +374,6 @@ class Pool(PoolCertificates):
         if math.isinf(self._available):
             return None
         rivals = np.append(rivals, self.leader)
-        # It ends with the first that can go on, and there nearly always is one among the first few.
+        # The search ends with the first that has positions left, and there nearly always is one among the first few.
         ended = all(self._too_late(each) or self._board.known(each) >= self._available for each in rivals.tolist())
         return "instances" if ended else None

@@ -11,7 +11,7 @@ from captime.arrays import FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, PairedMixture, sine_nodes
 from captime.procedures.race_terms import COARSEST_STEP, difference_grid
 
-# Positive scores lie between 1/B and 1; so many bins there lose at most (1 - 1/B) / 32 of a score.
+# Positive scores lie between 1/B and 1; this many bins there lose at most (1 - 1/B) / 32 of a score.
 _BINS = 33
 _NODES = 24
 # Candidate values of a mean. A bound is the nearest of them on the safe side.
@@ -69,7 +69,7 @@ class _Scores:
 
 
 class PoolBoard:
-    """What everybody scored, and the bounds that follow.
+    """The scores of all configurations, and the bounds that follow.
 
     Args:
         least: The smallest positive score, 1/B.

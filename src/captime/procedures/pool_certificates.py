@@ -12,7 +12,7 @@ from captime.procedures.pool_standing import PoolStanding
 from captime.procedures.pool_terms import PoolTerms, Stop, checked_stop
 from captime.procedures.problem import Problem
 
-# Whoever stops at epsilon alone wants to have seen at least so many draws.
+# If epsilon is the only goal, a certificate has to cover at least this many draws.
 _FEWEST_DRAWS = 16
 
 
@@ -40,15 +40,15 @@ class PoolCertificates(PoolStanding):
     def _certify(self) -> None:
         """Of all statements about the leader that hold now, and the one held, keep the one nearest to the goals.
 
-        What was said about a former leader is still true, but nobody wants to hear it: the one that leads now is the
-        better bet, if a looser one. Only what reaches the goals is held, whoever leads.
+        What was said about a former leader is still true, but is not kept: the present leader is the better bet, with
+        a looser statement. A statement that reaches the goals is held, whichever configuration leads.
         """
         epsilon, gamma = self._statements()
         distance = self._distance(epsilon, gamma)
         distance[gamma >= 1.0] = np.inf
-        # Whoever was added is part of the question.
+        # Every added configuration is part of the question.
         distance[: max(self.terms.late, default=0)] = np.inf
-        # What is said about anyone may say less than what is said about the pool; if it is what is held, it is renewed.
+        # The statement about all possible configurations may say less than the one about the pool; if held, renew it.
         renewed = self._best is not None and self._best.gamma == 0.0 and self._best.config == self.leader
         says_less = np.isfinite(distance[:-1]).any() and epsilon[-1] > max(self.problem.epsilon, float(epsilon[-2]))
         if epsilon[-1] >= 1.0 or (says_less and not renewed):
@@ -68,7 +68,7 @@ class PoolCertificates(PoolStanding):
     def _distance(self, epsilon: FloatArray, gamma: FloatArray) -> FloatArray:
         """How far a statement is from the goals that count; among those that reach them, how much it leaves open."""
         near, wide = np.maximum(epsilon - self.problem.epsilon, 0.0), np.maximum(gamma - self._gamma, 0.0)
-        # Whoever is content with a gamma still wants to hear something about the pool.
+        # With gamma as the only goal, a statement still has to say something about the pool.
         beyond = {"both": near + wide, "epsilon": near, "gamma": wide + np.where(epsilon >= 1.0, 1.0, 0.0)}[self._stop]
         return np.asarray(beyond + 1e-6 * (epsilon + gamma))
 

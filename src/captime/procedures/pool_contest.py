@@ -1,8 +1,8 @@
-"""The contest for the lead of a growing pool: who looks better than the leader, and whom to run to find out.
+"""The contest for the lead of a growing pool: which challengers look better than the leader, and which to run next.
 
-The certificate asks for those who keep epsilon up, and they are many: with weak bounds nearly everyone is, so that all
-are run in turn, most of them to no avail. Whoever wants a better leader soon runs those who look better than it. Here
-is that other order. It chooses what to learn next and decides nothing, so it touches the cost only.
+The certificate orders runs of the challengers that keep epsilon up. With weak bounds these are nearly all of them, run
+in turn, and most of those runs change nothing. A better leader is found sooner by running what looks better than the
+present one. Here is that other order. It chooses what to learn next and decides nothing, so it touches the cost only.
 """
 
 import math
@@ -11,14 +11,14 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 
-# A newcomer that is ahead of the leader is run at once, until they have so many positions in common.
+# A newcomer that is ahead of the leader is run at once, until they have this many positions in common.
 _SOON = 16
-# Every so many rounds the contest has the word, the certificate in the others.
+# One round in this many belongs to the contest, the others to the certificate.
 _EVERY = 2
 
 
 class Contest:
-    """How everybody did against the leader, on the positions they have in common."""
+    """How each configuration did against the leader, on the positions they have in common."""
 
     def __init__(self) -> None:
         self._common: IntArray = np.empty(0, dtype=np.int64)
@@ -31,10 +31,10 @@ class Contest:
         self._mean, self._hope = np.append(self._mean, 0.0), np.append(self._hope, -1.0)
 
     def compare(self, config: int, ahead: FloatArray) -> None:
-        """How somebody stands against the leader now; without a position in common it takes no part.
+        """Record how a configuration stands against the leader; without a position in common it takes no part.
 
         Args:
-            config: Who.
+            config: The configuration.
             ahead: By how much it scored more than the leader, for each position in common.
         """
         count = len(ahead)
@@ -45,10 +45,10 @@ class Contest:
         self._hope[config] = self._mean[config] + error
 
     def order(self, rivals: IntArray, rounds: int) -> IntArray:
-        """Whom to run next, the most promising first; nobody if it is not the contest's turn.
+        """Return the rivals to run next, the most promising first; none if it is not the contest's turn.
 
         Args:
-            rivals: Who takes part.
+            rivals: The configurations that take part.
             rounds: How often news has come so far.
         """
         soon = rivals[(self._mean[rivals] > 0.0) & (self._common[rivals] < _SOON)]

@@ -20,7 +20,7 @@ _GOAL_WEIGHT = 0.8
 _RATIO, _USUAL, _ALL, _USUAL_WEIGHT = 0.9, 66, 131, 0.85
 
 
-# A smaller goal would take more draws than anybody can run.
+# A smaller goal would take more draws than can be run.
 _SMALLEST_GOAL = 1e-4
 
 
@@ -58,9 +58,9 @@ class GammaBets:
         self._known: list[float] = [1.0]
 
     def after(self, draws: int) -> float:
-        """The share of luckiest configurations that so many draws may have missed; 1 if nothing can be said."""
+        """Return the share of luckiest configurations that `draws` draws may have missed; 1 if nothing can be said."""
         while len(self._known) <= draws:
-            # What nobody has reached pays; the smallest share up to which that would have made rich is excluded.
+            # A share that no draw has hit pays; the smallest share up to which that would have made rich is excluded.
             wealth = np.logaddexp.accumulate(self._log_weights + len(self._known) * self._log_growth)
             rich = np.flatnonzero(wealth >= self._log_inverse)
             self._known.append(float(self.shares[rich[0]]) if len(rich) else 1.0)

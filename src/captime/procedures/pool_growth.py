@@ -6,11 +6,11 @@ Nothing here can make a certificate wrong; it only changes what one costs.
 import math
 from dataclasses import dataclass
 
-# A leader is only judged by its mean after so many runs.
+# A leader is only judged by its mean after this many runs.
 _ENOUGH = 12
 # Needed draws get this share of the time, and all of it once they cost this part of what has been spent.
 _NEEDED, _ALL_AT_ONCE = 0.5, 1.0
-# Without a goal for gamma, newcomers get at least this share: whoever goes on without end looks for better ones.
+# Without a goal for gamma, newcomers get at least this share: a search without an end looks for better ones.
 _ENDLESS = 0.4
 
 

@@ -1,11 +1,11 @@
-"""Who in a growing pool gets which share of the failure probability; fixed at arrival, never made again.
+"""Shares of the failure probability for the configurations of a growing pool; fixed at arrival, never made again.
 
 Two kinds of statements need shares. *As the best*: some configuration is better than the leader, and must not be
-cleared. *As the leader*: somebody is said to be nearly as good as the best. The sums that have to stay within 1 are in
+cleared. *As the leader*: a configuration is said to be nearly as good as the best. The sums, at most 1 each, are in
 docs/pools.md. In short: let b_1, b_2, … sum to 1. The i-th random draw is the best of the first i with probability at
 most 1/i, whatever the instances do, so as the best it may have i·b_i instead of b_i. And its rank among the first i by
 pilot scores is any of 0, …, i - 1 with probability 1/i each, so as a leader it may have i·b_i times a weight of that
-rank, where the weights of all ranks sum to 1. Those proposed by a model know the data, and so may those whom the user
+rank, where the weights of all ranks sum to 1. Those proposed by a model know the data, and so may those that the user
 adds later; they have b_k.
 """
 
@@ -40,7 +40,7 @@ def by_arrival(number: int, expected: int) -> float:
 
 
 def by_rank(rank: int, among: int) -> float:
-    """The weight of rank 0, 1, … among so many; over all ranks these sum to 1."""
+    """Return the weight of rank 0, 1, … among `among` configurations; over all ranks these sum to 1."""
     return (among + 1) / (among * (rank + 1) * (rank + 2))
 
 
@@ -67,7 +67,7 @@ class PoolShares:
         model = _MODEL if terms.model else _LATE if listed else 0.0
         self._of: dict[Origin, float] = {"listed": listed, "model": model, "random": 1.0 - listed - model}
         if not model and terms.limit is not None:
-            # Nobody is drawn beyond the limit: what those would have had is free for who is added later.
+            # No configuration is drawn beyond the limit: the shares of such draws are free for those added later.
             drawn = math.fsum(by_arrival(number, self._expected) for number in range(1, terms.limit + 1))
             self._of["model"] = max(0.0, 1.0 - drawn)
         self.origin: list[Origin] = []
@@ -78,7 +78,7 @@ class PoolShares:
         self._proposed = 0
         self._number: list[int] = []
         self._pilots: list[float] = []
-        # Everybody before this one has a rank, or needs none.
+        # Every configuration before this one has a rank, or needs none.
         self._ranked = 0
 
     @property

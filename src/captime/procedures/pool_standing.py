@@ -1,7 +1,7 @@
 """Who stands where in a growing pool, and what is certain: the half of `pool` on which its guarantee rests.
 
-Nothing here decides what to run, when to add somebody or when to stop; that is pool.py. Every statement is made at a
-level that was fixed when a configuration arrived (pool_shares.py); docs/pools.md has the proofs.
+Nothing here decides what to run, when to add a configuration or when to stop; that is pool.py. Every statement is made
+at a level that was fixed when a configuration arrived (pool_shares.py); docs/pools.md has the proofs.
 """
 
 import math
@@ -17,7 +17,7 @@ from captime.procedures.pool_shares import PoolShares
 from captime.procedures.pool_terms import DRAWS, LOWER, PAIRED, SHARES, SHOWN, UPPER, PoolTerms
 from captime.tally import Tally
 
-# Without a goal for gamma, so many draws are expected.
+# Without a goal for gamma, this many draws are expected.
 _EXPECTED_DRAWS = 50
 
 
@@ -58,7 +58,7 @@ class PoolStanding:
         return len(self.upper)
 
     def _admit(self) -> None:
-        """One more: its shares are fixed now, and nobody else's change."""
+        """Admit one more configuration: its shares are fixed now, and those of all others stay as they are."""
         self.shares.arrive()
         self._board.enter()
         self.lower, self.upper = np.append(self.lower, 0.0), np.append(self.upper, 1.0)
@@ -91,7 +91,7 @@ class PoolStanding:
             self.upper[config] = min(self.upper[config], bound)
         if self.leader in fresh:
             self._raise_lower()
-        # Nobody else can have news of a leader that has none, unless its duels have not been looked at yet.
+        # Without news of the leader, only challengers with news can change, unless its duels were not looked at yet.
         self._fight(None if self.leader in fresh or self._unfought else fresh)
 
     def _lower_level(self) -> float:
@@ -107,7 +107,7 @@ class PoolStanding:
         """Duels on positions that the leader and others have in common since the last time.
 
         Args:
-            challengers: Who has news; everybody may have if the leader has, or if it is new.
+            challengers: The configurations with news; None for all, if the leader has news or is new.
         """
         level = self.shares.log_leader[self.leader] - math.log(PAIRED * self._delta)
         self._unfought = math.isinf(level)
@@ -119,7 +119,7 @@ class PoolStanding:
             self._margin[config] = min(self._margin[config], shown)
 
     def _crown(self, config: int) -> None:
-        """Another leader. Clearing belongs to one leader: everyone is cleared afresh."""
+        """Make another configuration the leader. Clearing belongs to one leader: all others are cleared afresh."""
         self.leader = config
         self._margin[:] = 1.0
         self._board.lead(config)
@@ -135,9 +135,9 @@ class PoolStanding:
         return epsilon
 
     def _statements(self) -> tuple[FloatArray, FloatArray]:
-        """Epsilon and gamma of everything that holds now: about the first 1, 2, … of the pool, and about anyone.
+        """Return epsilon and gamma of all that holds now: about the first 1, 2, … of the pool, and about all there are.
 
-        Utilities are at most 1, so the leader's lower bound alone speaks about everyone, drawn or not: gamma 0.
+        Utilities are at most 1, so the leader's lower bound alone covers every configuration, drawn or not: gamma 0.
         """
         gamma = self.gammas.after_each(self._draws)
         epsilon = np.maximum.accumulate(self._epsilons())
@@ -145,7 +145,7 @@ class PoolStanding:
         return np.append(epsilon, anyone), np.append(gamma, 0.0)
 
     def _statement(self, epsilon: float, gamma: float, count: int) -> Certificate:
-        """About the leader and the first `count` of the pool, or about anyone if gamma is 0."""
+        """Make the statement about the leader and the first `count` of the pool; about all there are if gamma is 0."""
         each = self._epsilons()[:count]
         worst = int(each.argmax())
         level = self.shares.log_shown[self.leader] - math.log(SHOWN * self._delta)

@@ -1,6 +1,6 @@
-"""The terms of a growing pool: who comes in which order, and how delta is shared out. Numbers only; nothing is decided.
+"""The terms of a growing pool: the order of arrivals, and how delta is shared out. Numbers only; nothing is decided.
 
-Whoever makes configurations (a space, a table) and whoever races them must agree on one thing: which index is a random
+The source of configurations (a space, a table) and the race must agree on one thing: which index is a random
 draw. Only random draws say anything about the space outside the pool.
 """
 
@@ -27,10 +27,10 @@ class PoolTerms:
         n_listed: The default configuration and the user's favourites: indices 0, …, n_listed - 1. Fixed before the
             first run.
         model: Whether every second newcomer is proposed by a model; a random draw comes first.
-        draws_first: So many random draws come before the first proposal, to learn from.
-        limit: At most so many configurations can be drawn or proposed by the model; None if the space does not end.
-        singly: The first so many proposals come one by one, the next so many in pairs, and so on.
-        late: Indices of those whom somebody added after the first run. Whoever did may have seen all runs so far, just
+        draws_first: This many random draws come before the first proposal, to learn from.
+        limit: How many configurations can be drawn or proposed by the model; None if the space does not end.
+        singly: The first `singly` proposals come one by one, the next `singly` in pairs, and so on.
+        late: Indices of those that were added after the first run. Their choice may rest on all runs so far, just
             as a model has, so they are proposals: of the user, not of the model.
 
     >>> [PoolTerms(1, model=True).origin(index) for index in range(4)]
@@ -89,7 +89,7 @@ class PoolTerms:
         return self.limit is None or size < self.limit + len(self.late)
 
     def joined(self, index: int, count: int) -> "PoolTerms":
-        """The same with so many more that were added late, from this index on."""
+        """Return the same terms with `count` more configurations that were added late, from this index on."""
         return replace(self, late=(*self.late, *range(index, index + count)))
 
 

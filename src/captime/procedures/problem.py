@@ -27,7 +27,7 @@ class Problem:
         n_configs: How many configurations.
         utility: What an answer is worth.
         delta: Allowed probability of a wrong certificate.
-        epsilon: Goal; 0 for "go on as long as it is worth it".
+        epsilon: Goal; 0 for "continue as long as it is worth it".
         captime_first: Captime of the first level, in CPU seconds.
         captime_limit: Nothing can be known of runs beyond it (the timeout of a recorded table); infinite for none.
         n_instances: Length of the stream; None if it is endless.
@@ -35,7 +35,7 @@ class Problem:
         known_runtimes: Only for hypothetical procedures that are handed the truth: `known_runtimes(config)` gives all
             runtimes of a configuration, infinite where it never finishes.
         pool: Where configurations come from, if there will be more than the `n_configs` that exist at the start; None
-            if these are all, which procedures that grow take as so many random draws.
+            if these are all, which procedures that grow take as `n_configs` random draws.
         duel_step: Differences of scores in duels are rounded up to multiples of this; None for what the goal needs. A
             campaign that was begun with a step keeps it, because decisions depend on it; validity does not.
         short_captimes: Whether runs may be stopped early and repeated with a longer captime later. It needs a program

@@ -54,7 +54,7 @@ class Procedure(Protocol):
         ...
 
     def finished(self) -> str | None:
-        """Why it wants nothing more (`epsilon`, `single`, `instances`), or None if it would go on."""
+        """Return why it wants nothing more (`epsilon`, `single`, `instances`), or None if it would continue."""
         ...
 
 
@@ -86,16 +86,16 @@ class LooksAhead(Protocol):
 
 @runtime_checkable
 class TakesMoreInstances(Protocol):
-    """A procedure whose stream may become longer at its end; whoever had reached the end goes on."""
+    """A procedure whose stream may become longer at its end; configurations that had reached the end then continue."""
 
     def more_instances(self, length: int) -> None:
-        """From now on the stream has so many positions."""
+        """Continue on a stream that has `length` positions from now on."""
         ...
 
 
 @runtime_checkable
 class TakesNewGoals(Protocol):
-    """A procedure that can be asked for another epsilon on its way; everything it knows goes on to count."""
+    """A procedure that can be asked for another epsilon on its way; everything it knows continues to count."""
 
     def retarget(self, epsilon: float) -> None:
         """From now on this is the goal."""
@@ -126,8 +126,8 @@ class KeepsBook(Protocol):
 
 @runtime_checkable
 class TakesNewcomers(Protocol):
-    """A procedure that configurations may join on its way, added by somebody who has seen what happened so far."""
+    """A procedure that configurations may join on its way, chosen with knowledge of all runs so far."""
 
     def newcomers(self, count: int, earliest: int = 0) -> int:
-        """So many join; they are judged on no position before `earliest`. Return the index of the first."""
+        """Add `count` configurations, judged on no position before `earliest`. Return the index of the first."""
         ...

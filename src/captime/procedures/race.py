@@ -22,13 +22,13 @@ from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
-# The warm start ends with so many configurations or fewer.
+# The warm start ends with this many configurations or fewer.
 _FINALISTS = 2
 # With fewer configurations the warm start is so cheap that scouting cannot save much.
 _SCOUT_FROM = 24
 # On a shorter stream the positions are better kept for the race; on a longer one the scout takes at most a quarter.
 _SCOUT_INSTANCES = 128
-# With more slots than this nobody is sent ahead alone.
+# With more slots than this no configuration is sent ahead alone.
 _FEW_SLOTS = 4
 # The leader makes this many runs before its challengers: every challenger is cheaper to clear then.
 _LEADER_FIRST = 24
@@ -49,11 +49,11 @@ class Race(Claims):
         mode: What delta covers. `selection`: that the recommended configuration is within epsilon of the best, at all
             times. `simultaneous`: that every interval holds too.
         paired: Also compare with the leader on the same instances.
-        first_runs: Positions everyone runs in the first round of the warm start.
+        first_runs: Positions every configuration runs in the first round of the warm start.
         growth: How much of its past a configuration repeats at a time.
         leader_share: Give the leader at least this share of all CPU time while that still narrows its interval.
         truncation: Stop runs where u has fallen to this share of epsilon.
-        scout: First see whether one configuration is good enough for anyone; see scout.py.
+        scout: First see whether one configuration is within epsilon of the largest possible utility; see scout.py.
 
     Attributes:
         leader: The recommended configuration.
@@ -118,7 +118,7 @@ class Race(Claims):
     # ------------------------------------------------------------------ what to learn next
 
     def ask(self, slots: int) -> Targets:
-        """The next runs: everyone's in the warm start, then leader and most urgent challengers."""
+        """Return the next runs: of all configurations in the warm start, then of leader and most urgent challengers."""
         if self.finished() is not None:
             return no_targets()
         in_hand = 0 if self._tally is None else int(self._tally.open[self.candidates].sum())
@@ -149,7 +149,7 @@ class Race(Claims):
         waiting = members[(agenda.ordered[members] < warm.positions) | (agenda.level[members] < warm.level)]
         few = slots <= _FEW_SLOTS and self.plan.repeats
         if not len(waiting) and tally is not None and warm.positions >= self._scouted and not few:
-            # Nobody has been told to run a later position, so whatever is known now may decide about those.
+            # No configuration has been told to run a later position, so all that is known now may decide about those.
             if warm.heard(tally):
                 if not warm.longer(tally):
                     self._judge_warm_start(warm.means(tally))
@@ -170,7 +170,7 @@ class Race(Claims):
         rivals = rivals[agenda.has_more(rivals) | (agenda.level[rivals] < self.plan.stops.top)]
         leader = np.array([self.leader])
         open_runs = np.zeros(len(epsilon), dtype=np.int64) if self._tally is None else self._tally.open
-        # Its share of the slots; all of them if nobody else has anything left to run.
+        # Its share of the slots; all of them if no other configuration has anything left to run.
         room = math.ceil(self._leader_share * self._slots) - int(open_runs[self.leader])
         if not len(rivals):
             room = max(room, slots)
@@ -208,7 +208,7 @@ class Race(Claims):
         return 1.0 if self._best is None else self._best.epsilon
 
     def _urgency(self, epsilon: FloatArray) -> FloatArray:
-        """Whoever holds epsilon up comes first: so the certificate gets better all the time, whatever the goal."""
+        """Return each challenger's urgency: what holds epsilon up comes first, so the certificate keeps improving."""
         return epsilon
 
     def _leader_pays(self, rivals: int) -> bool:
@@ -395,7 +395,7 @@ class Race(Claims):
             self._scouted = int(self._agenda.ordered.max())
 
     def _judge_warm_start(self, means: FloatArray) -> None:
-        """Go on to the next rung, or begin the race."""
+        """Advance to the next rung, or begin the race."""
         self._break_ties()
         # Where scouts have been, rungs follow from the scores of earlier positions and from nothing else.
         ranking = self._warm.judge(means, self._slots if self._warm.positions >= self._scouted else 1)
@@ -412,7 +412,7 @@ class Race(Claims):
     def _begin(self, ranking: IntArray) -> None:
         """The prior is fixed, the race begins: lower bounds and duels use only what comes from here on."""
         n_configs = len(ranking)
-        # Behind every position that anybody has been told to run so far, the scout's included.
+        # Behind every position that any configuration has been told to run so far, the scout's included.
         ordered = self._agenda.ordered
         self._start = self._agenda.start = max(self._warm.positions, int(ordered.max()))
         self._ranking = ranking
@@ -500,7 +500,7 @@ class Race(Claims):
         return "instances" if self._used_up() else None
 
     def _used_up(self) -> bool:
-        """Whether nobody who matters has anything left to learn from the stream; ordered is not yet known."""
+        """Return whether no configuration that matters can learn more from the stream; ordered is not yet known."""
         if self._start is None:
             return False
         rivals = self._epsilons() > self.problem.epsilon

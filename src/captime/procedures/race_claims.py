@@ -1,7 +1,7 @@
 """What a race may claim: bounds, duels and leaders, and the certificate that follows from them.
 
-Everything here is about truth and nothing about schedules: whoever orders the runs, and in whatever order they come
-back, these statements hold together with probability 1 - delta (docs/random-captimes.md, steps 4 to 8).
+Everything here is about truth and nothing about schedules: in whatever order the runs are made and come back, these
+statements hold together with probability 1 - delta (docs/random-captimes.md, steps 4 to 8).
 """
 
 import math
@@ -32,9 +32,9 @@ from captime.procedures.race_terms import (
 from captime.procedures.scoreboard import Scoreboard, grown
 from captime.tally import Tally
 
-# Nobody takes the lead on fewer common positions.
+# No configuration takes the lead on fewer common positions.
 _ENOUGH_TO_LEAD = 8
-# Of the first ranks so many are considered as leaders, whenever there are so many times more runs. Another one leads if
+# The first 8 ranks are considered as leaders, whenever the runs have grown by the factor 1.15. Another one leads if
 # its certificate seems to cost less than this share of the leader's.
 _CONSIDERED, _LOOK_AGAIN, _CHEAPER = 8, 1.15, 0.75
 # Captimes are first cut as this epsilon needs it; longer ones come when epsilon has come near.
@@ -89,13 +89,13 @@ class Claims:
         )
         self._board = Scoreboard(n_configs, 1.0 / boost)
         self._duels = self._fresh_duels()
-        # Duels of somebody who does not lead, and how many runs there were when that was last looked at.
+        # Duels of a configuration that does not lead, and how many runs there were when that was last looked at.
         self._other_duels: Duels | None = None
         self._looked_at = 0
         self._late = Latecomers(n_configs, problem.delta)
         self._tally: Tally | None = None
         self._start: int | None = None
-        # Until there is a ranking, everyone has the same prior.
+        # Until there is a ranking, all configurations have the same prior.
         self._log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
         self._margin: FloatArray = np.ones(n_configs)
         # How many sure scores there were when bounds were last read, and when the certificate was last renewed.
@@ -147,7 +147,7 @@ class Claims:
             self._consider_leaders(fresh.tolist())
 
     def _noticeable(self, config: IntArray) -> BoolArray:
-        """Whose scores have become so many more that looking again is worth it; at the end of the stream, all."""
+        """Return which configurations have enough new scores to read bounds again; at the end of the stream, all."""
         sure = self._board.scored[config]
         news = grown(sure, self._read[config]) | (self._agenda.ordered[config] >= self._available)
         self._read[config[news]] = sure[news]
@@ -232,7 +232,7 @@ class Claims:
         return float(missing.sum()) + max(ahead, 0.0)
 
     def _crown(self, config: int) -> None:
-        """Clearing belongs to one leader: everyone is cleared afresh."""
+        """Make a configuration the leader. Clearing belongs to one leader: all others are cleared afresh."""
         self.leader = config
         self._margin[:] = 1.0
         self._duels.restart(self._board, config)
@@ -247,10 +247,10 @@ class Claims:
         self._agenda.lengthen(length)
 
     def newcomers(self, count: int, earliest: int = 0) -> int:
-        """So many join, by the will of somebody who may have seen every run. Return the index of the first.
+        """Add `count` configurations, chosen with knowledge of the runs so far. Return the index of the first.
 
-        They are judged on positions that nobody has been told to run, from the start of the race on. The certificate
-        speaks of them too from now on, so what is held so far is not shown any longer.
+        They are judged on positions that no configuration has been told to run, from the start of the race on. The
+        certificate covers them too from now on, so what is held so far is not shown any longer.
 
         Args:
             count: How many.
@@ -280,7 +280,7 @@ class Claims:
         return first
 
     def _let_in(self) -> None:
-        """Whoever joined begins behind everything that has been ordered or seen, once the race has begun."""
+        """Let waiting configurations begin behind everything that has been ordered or seen, once the race has begun."""
         if self._start is None or not self._waiting:
             return
         frontier = max(self._start, int(self._agenda.ordered.max()))
@@ -369,7 +369,7 @@ class Claims:
         return min(self.problem.captime_top, needed)
 
     def _lengthen(self, epsilon: float) -> None:
-        """As epsilon shrinks, allow longer captimes, on positions that nobody has been ordered to run yet."""
+        """Allow longer captimes as epsilon shrinks, on positions that no configuration has been ordered to run yet."""
         position = int(self._agenda.ordered.max()) + 1
         wanted = self._truncated_for > self._aim and epsilon <= 2.0 * self._truncated_for
         if wanted and self._start is not None and position > self.plan.longest.last_change:

@@ -1,9 +1,8 @@
 """Configurations that join a race after its first run: what delta has left for them, and how they share it.
 
 The weights of leaders, 1 / ((r + 1)(r + 2)) by rank, sum to n / (n + 1) over n ranks. The rest, 1 / (n + 1) of what
-lower bounds and duels may cost, was kept from the start and nobody has touched it. All statements about latecomers are
-paid from it, and only data that nobody had seen when they came count for them; docs/random-captimes.md, step 9, has the
-proof.
+lower bounds and duels may cost, was kept from the start and is untouched. All statements about latecomers are paid from
+it, and only runs that were not started when they came count for them; docs/random-captimes.md, step 9, has the proof.
 """
 
 import math
@@ -19,7 +18,7 @@ LATE_UPPER, LATE_PAIRED, LATE_LEADS, LATE_AMONG, LATE_LOWER, LATE_SHOWN = 0.25, 
 
 
 def reserve(n_first: int) -> float:
-    """The share of delta that a race of so many configurations keeps for latecomers."""
+    """Return the share of delta that a race of `n_first` configurations keeps for latecomers."""
     return (PAIRED + LOWER) / (n_first + 1)
 
 
@@ -55,8 +54,8 @@ class Latecomers:
         """Of the duels of a leader; `own` where both were there from the start.
 
         Args:
-            leader: Who leads.
-            challengers: Against whom.
+            leader: The configuration that leads.
+            challengers: Its opponents.
             own: ln(1 / failure probability) of the leader's duels with those who were there from the start.
         """
         if leader < self.n_first:

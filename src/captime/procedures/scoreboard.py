@@ -7,12 +7,12 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, sine_nodes
 
-# Positive scores lie between 1/B and 1; so many bins there lose at most (1 - 1/B) / 32 of a score.
+# Positive scores lie between 1/B and 1; this many bins there lose at most (1 - 1/B) / 32 of a score.
 _BINS = 33
 _NODES = 24
 # Candidate values of a mean. A bound is the nearest of them on the safe side.
 _MEANS = 499
-# A time-uniform bound may be read at any moments one likes: whenever there is so much more to read, in percent.
+# A time-uniform bound may be read at any moments one likes: whenever there is this much more to read, in percent.
 _NEWS = 1
 # Runs that are not over may make up these shares of a prefix whose length is worth trying.
 _OPEN_SHARES = (0.0, 0.02, 0.1)
@@ -61,7 +61,7 @@ class Scoreboard:
     # ------------------------------------------------------------------ who joins later
 
     def enter(self, count: int) -> None:
-        """So many more configurations."""
+        """Make room for `count` more configurations."""
         for name in ("count", "total", "sure", "offset"):
             setattr(self, name, np.append(getattr(self, name), np.zeros(count, dtype=np.int64)))
         more = np.zeros((count, len(self._grid)), dtype=np.int64)
@@ -75,7 +75,7 @@ class Scoreboard:
         self._high += [np.empty(0)] * count
 
     def begin_at(self, config: int, offset: int) -> None:
-        """This one begins so many positions after the others; only before its first score."""
+        """Let this configuration begin `offset` positions after the others; only before its first score."""
         self._low[config], self._high[config] = np.zeros(offset), np.ones(offset)
         for passed in (self.count, self.total, self.sure, self.offset):
             passed[config] = offset
@@ -167,7 +167,7 @@ class Scoreboard:
         return scored
 
     def means(self) -> FloatArray:
-        """Mean low ends of everyone's scores that are settled or known exactly; 0 before the first."""
+        """Return the mean low ends of each configuration's settled or exactly known scores; 0 before the first."""
         means: FloatArray = (self._sums + self._tail_sums) / np.maximum(self.scored, 1)
         return means
 
@@ -218,7 +218,7 @@ def cuts(through: BoolArray, settled: int) -> list[int]:
 
     Args:
         through: Which runs are settled or known exactly.
-        settled: All of the first so many.
+        settled: How many of the first runs are settled.
     """
     met = (~through[settled:]).cumsum()
     length = np.arange(settled + 1, len(through) + 1)

@@ -1,9 +1,9 @@
-"""Good enough for anyone: utilities are at most 1, so a lower bound of 1 - epsilon on one configuration ends it all.
+"""Look early for a configuration with a lower bound of 1 - epsilon: utilities are at most 1, so it settles the race.
 
-Before everybody is run even once, a few configurations are tried on the first positions, and the best of them is run on
+Before all configurations are run even once, a few are tried on the first positions, and the best of them is run on
 later ones for as long as it looks as if it could be shown to be that good. It was chosen before those positions were
-seen, so its lower bound needs no union; it has a small share of delta of its own. Configurations that nobody has run
-are covered too.
+seen, so its lower bound needs no union; it has a small share of delta of its own. Configurations without a run are
+covered too.
 """
 
 import numpy as np
@@ -14,24 +14,24 @@ from captime.tally import Tally
 
 _MEMBERS = 8
 _TRIALS = (4, 8, 16)
-# Among many, who is good enough for anyone may be rare: unless so many of the first few have means above the goal, or
-# all are far below it (in units of what the goal leaves open), one configuration in so many is tried. That is decided
-# on the first positions, which everybody runs if the race goes on: nobody is sent to a position, or kept from it, by
-# what happened there.
+# Among many, a configuration that reaches the goal alone may be rare. Unless two of the first few have means above the
+# goal, or all are far below it (in units of what the goal leaves open), one configuration in 32 is tried. That is
+# decided on the first positions, which all configurations run if the race continues: no configuration is sent to a
+# position, or kept from it, by what happened there.
 _PROMISING, _FAR_BELOW = 2, 1.0
 _ONE_IN, _MOST_MEMBERS = 32, 64
 # While there are many, most go at once.
 _MANY_KEEP_ONE_IN = 4
 # Give up once this share of what the warm start will cost anyway is spent.
 _SHARE = 0.15
-# After so many runs a mean that is not above the goal is taken at its word. Where the goal is out of sight anyway, the
-# champion goes on: what it shows is the first certificate worth reading, long before everybody has run.
+# After 12 runs a mean that is not above the goal is taken at its word. Where the goal is out of sight anyway, the
+# champion keeps running: what it shows is the first certificate worth reading, long before all others have run.
 _ENOUGH, _ENOUGH_FOR_ANYTIME = 12, 48
 _OUT_OF_SIGHT = 0.99
 
 
 def _spread(n_configs: int, members: int) -> IntArray:
-    """So many configurations, from one end of the list to the other."""
+    """Return `members` configurations, spread from one end of the list to the other."""
     return np.unique(np.linspace(0, n_configs - 1, max(1, members)).astype(np.int64))
 
 
@@ -110,7 +110,7 @@ class Scout:
             self.start = _TRIALS[self._round - 1]
 
     def _wants_more(self, means: FloatArray) -> bool:
-        """Whether the first few, best first, leave it open that somebody is good enough."""
+        """Return whether the first few, best first, leave it open that a configuration reaches the goal alone."""
         if not len(self._more):
             return False
         far = self._goal - _FAR_BELOW * (1.0 - self._goal)

@@ -42,7 +42,7 @@ class Survey:
         self._means: FloatArray = np.zeros(problem.n_configs)
 
     def ask(self, slots: int) -> Targets:
-        """The next positions for everybody: as many as keep all slots at work."""
+        """Return the next positions for all configurations: as many as keep all slots at work."""
         if self._ordered >= self._wanted:
             return no_targets()
         n_configs = self._problem.n_configs

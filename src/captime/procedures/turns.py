@@ -49,7 +49,7 @@ class Turns:
             decision moves fewer.
         config: Recommended configuration after each decision.
         epsilon: Certified epsilon after each decision.
-        left: Candidates left after each decision. Whoever is eliminated goes with the last one.
+        left: Candidates left after each decision. Configurations that were eliminated leave with the last one.
     """
 
     row: IntArray
@@ -71,7 +71,7 @@ def no_turns() -> Turns:
 class TakesTurns(Protocol):
     """A procedure that can be told many decisions at once, and decides as if they came one by one.
 
-    `ask(slots)` names first whom the next decision needs, then others by how soon they may be needed.
+    `ask(slots)` names first the configurations that the next decision needs, then others by how soon they are needed.
     """
 
     def tell_turns(self, lanes: Lanes, /) -> Turns:

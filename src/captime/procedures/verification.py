@@ -1,7 +1,7 @@
 """Captime verification: [UAC] Algorithm 2. How short could captimes be if the truth only had to be shown?
 
-A prover who knows every runtime distribution chooses one captime per configuration. A skeptic who trusts nobody runs
-everything up to those captimes and checks that the claimed configuration is within epsilon. The captimes are the
+A prover who knows every runtime distribution chooses one captime per configuration. A skeptic without that knowledge
+runs everything up to those captimes and checks that the claimed configuration is within epsilon. The captimes are the
 reference for any procedure that has to find out by itself.
 """
 

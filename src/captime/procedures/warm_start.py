@@ -1,9 +1,10 @@
 """The warm start of a race: successive halving in rungs, to find a likely winner and a prior before anything counts.
 
-A rung is a block of stream positions and those who run all of it. What keeps it honest (docs/random-captimes.md, step
-7): who takes part in a rung, and whether it is lengthened, is decided before anybody has started a run on the positions
-in question. *When* it is decided, and on how much of what is under way, is free. So nobody has to wait for stragglers:
-they are counted as what is known of them, and are not left out later on either.
+A rung is a block of stream positions and the configurations that run all of it. What keeps it honest
+(docs/random-captimes.md, step 7): which configurations take part in a rung, and whether it is lengthened, is decided
+before any run on the positions in question has started. *When* it is decided, and on how much of what is under way, is
+free. So the race does not wait for stragglers: they are counted as what is known of them, and are not left out later on
+either.
 """
 
 import math
@@ -17,9 +18,9 @@ from captime.utilities.protocol import Utility
 
 # While there are many, most go at once: with half of them the rounds together would cost several times the first.
 _MANY, _MANY_KEEP_ONE_IN = 16, 4
-# A rung may be judged when so many of the runs it needs have ended.
+# A rung may be judged when this share of the runs it needs have ended.
 _HEARD = 0.75
-# A rung that offers less than so many runs per slot is not worth having: the race has work for everybody.
+# A rung that offers fewer runs per slot than this is not worth having: the race has work for all slots.
 _RUNS_PER_SLOT = 1.0
 # How many configurations look for the captime at which runs of the first rung begin to finish, before all are run.
 _PROBES = 8
@@ -31,7 +32,7 @@ _FINISHERS_ONE_IN = 24
 
 
 class WarmStart:
-    """Everyone runs a few positions; the better part runs twice as many; and so on until few are left.
+    """All configurations run a few positions; the better part runs twice as many; and so on until few are left.
 
     Nothing is claimed here. The outcome is a ranking, from which the prior over leaders is made; it is final before the
     first run on a later position starts, and is never made again.
@@ -39,7 +40,7 @@ class WarmStart:
     Args:
         n_configs: How many configurations.
         first: Positions of the first rung.
-        finalists: Stop halving once no more than so many are left.
+        finalists: Stop halving once no more than this many are left.
         available: Length of the stream; None if it is endless. The warm start takes at most an eighth of it.
         stops: Up to which level runs of the first configurations are stopped early; 0 if none is.
         top: The last level.
@@ -119,17 +120,17 @@ class WarmStart:
         self.estimates = estimates
 
     def lengthen(self, runs: int) -> bool:
-        """Let everyone in this rung run further, about so many runs together; False if the stream is too short."""
+        """Let this rung's configurations run further, about `runs` runs together; False if the stream is too short."""
         before = self.positions
         self.positions = int(min(before + max(1, runs // len(self.alive)), self._most))
         return self.positions > before
 
     def judge(self, means: FloatArray, slots: int = 1) -> IntArray | None:
-        """Drop the worse part and go on to the next rung (None), or give the final ranking, best first.
+        """Drop the worse part and advance to the next rung (None), or give the final ranking, best first.
 
         Args:
             means: Mean scores of all configurations, as far as they are known.
-            slots: How many runs go on at the same time: a rung that cannot keep them at work is left out.
+            slots: How many runs are under way at a time: a rung that cannot keep them at work is left out.
         """
         order = self._ordered(means)
         kept = -(-len(order) // (_MANY_KEEP_ONE_IN if len(order) > _MANY else 2))
@@ -146,7 +147,7 @@ class WarmStart:
         return None
 
     def ranking(self, means: FloatArray) -> IntArray:
-        """Everyone, best first: those in this rung by their means, then those who were dropped, the last ones first."""
+        """Return all configurations, best first: this rung's by their means, then the dropped ones, the last first."""
         return np.concatenate((self._ordered(means), *self._dropped[::-1]))
 
     def _ordered(self, means: FloatArray) -> IntArray:
