@@ -14,7 +14,7 @@ import numpy as np
 from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
 
-# Below this s, q = e^s is worth nothing to anybody and x / q could overflow.
+# Below this s, q = e^s cannot change any result and x / q could overflow.
 _VANISHING = -600.0
 # Newton's method doubles the number of right digits; from the farthest start it still needs fewer steps than this.
 _STEPS = 200

@@ -62,7 +62,7 @@ def mixture_lower_finite(
 
     low, high = certain, 1.0
     if known_sum is None:
-        # Nobody can be worth more than this; with the whole set seen it is the mean itself.
+        # The mean cannot be more than this; with the whole set seen it is the mean itself.
         high = min(1.0, (float(before[-1]) + population - len(scores)) / population)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.betting import check_log_inverse, check_scores, climb, counted, log_mean, rounding_allowance
 
-# Halving alone would settle the best share to 16 digits in so many steps; Newton's method needs far fewer.
+# Halving alone would settle the best share to 16 digits in this many steps; Newton's method needs far fewer.
 _STEPS = 60
 
 

@@ -22,7 +22,7 @@ class Plan(Protocol):
         ...
 
     def completes(self, seconds: FloatArray, level: IntArray, position: IntArray) -> BoolArray:
-        """Whether runs that take `seconds` if nobody stops them are done before their captimes."""
+        """Return whether runs that take `seconds` without a captime are done before their captimes."""
         ...
 
     def settled(
@@ -31,18 +31,18 @@ class Plan(Protocol):
         """Completed?, low end and high end of the scores of runs that were made up to their captimes.
 
         Args:
-            seconds: How long each run takes if nobody stops it; infinite if it never finishes.
-            worth: u(seconds), computed once by whoever holds the runtimes.
+            seconds: How long each run takes without a captime; infinite if it never finishes.
+            worth: u(seconds), computed once where the runtimes are kept.
             level: Level of the plan, per run.
             position: Stream position, per run.
         """
         ...
 
     def alive(self, seconds: FloatArray, level: IntArray, position: IntArray) -> FloatArray:
-        """High ends of the scores of runs last seen unfinished after so many CPU seconds; their low ends are 0.
+        """Return high ends of the scores of runs last seen unfinished after `seconds` CPU seconds; low ends are 0.
 
-        Such a run is in flight, was stopped before its captime, or is to be run again at a higher level. If nobody has
-        seen it at all, that is 0 seconds, and its high end is 1.
+        Such a run is in flight, was stopped before its captime, or is to be run again at a higher level. For a run that
+        has not started these are 0 seconds, and its high end is 1.
         """
         ...
 

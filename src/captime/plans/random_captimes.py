@@ -21,14 +21,14 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import ScenarioError
 from captime.utilities.protocol import Utility
 
-# Draws are made so many positions at a time, each block from its own key, so that nobody's curiosity changes them.
+# Draws are made this many positions at a time, each block from its own key, so that the order of looking changes none.
 _BLOCK = 4096
 # Keeps the draws apart from everything else that is derived from the same seed.
 _KEY = 0x63617074
 
 
 class Schedule:
-    """A number per stream position that may only be changed for positions nobody has reached yet."""
+    """A number per stream position that may only be changed for positions that have not been reached yet."""
 
     def __init__(self, value: float) -> None:
         self._starts: list[int] = [0]

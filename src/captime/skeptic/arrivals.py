@@ -32,7 +32,7 @@ class Arrival:
     Attributes:
         kind: Where it came from.
         number: Which of its kind, counted from 1.
-        known: The first position that nobody had been started on when it was proposed; 0 for who knows nothing.
+        known: The first position without a started run when it was proposed; 0 for a random draw, which knows nothing.
     """
 
     kind: Kind
@@ -41,7 +41,7 @@ class Arrival:
 
 
 def arrivals(books: Books, question: Question) -> list[Arrival]:
-    """Everybody, in the order in which they came."""
+    """Return all configurations, in the order in which they came."""
     n_listed = books.n_first if question.n_listed is None else question.n_listed
     late = [note.sequence for note in additions(books) for _ in listed(note)]
     found: list[Arrival] = []
@@ -49,7 +49,7 @@ def arrivals(books: Books, question: Question) -> list[Arrival]:
     for index, (row, config) in enumerate(books.configs):
         kind: Kind = "draw"
         since = row
-        # A list is taken as so many draws; whoever was added to it, or to the favourites of a space, is a proposal.
+        # A list counts as random draws; a configuration added to it, or to the favourites of a space, is a proposal.
         if index >= n_listed and (question.space is None or config.origin == "favourite"):
             if not late:
                 raise LedgerDamaged(f"configuration {index} was added later, but no row says so")
@@ -66,12 +66,12 @@ def arrivals(books: Books, question: Question) -> list[Arrival]:
 
 
 def _frontier(books: Books, row: int) -> int:
-    """The first position that nobody had been started on before this row."""
+    """Return the first position on which no run had been started before this row."""
     return max((where + 1 for runs in books.runs for where, run in runs.items() if run.began < row), default=0)
 
 
 class Gammas:
-    """How much of the space so many draws may have missed.
+    """How much of the space a number of draws may have missed.
 
     Args:
         alpha: Failure probability.
@@ -88,7 +88,7 @@ class Gammas:
         self._wanted = 1.0 / alpha
 
     def shown(self, gamma: float, draws: int) -> bool:
-        """Whether so many draws show that no more than this share is missed, up to rounding."""
+        """Return whether `draws` draws show that no more than this share is missed, up to rounding."""
         worth = math.fsum(
             weight * math.exp(min(700.0, -draws * math.log1p(-share)))
             for share, weight in self._bets
@@ -105,7 +105,7 @@ class Gammas:
 
 
 class ArrivalShares:
-    """Shares of delta of everybody who came.
+    """Shares of delta of all configurations that came.
 
     Args:
         question: What was asked.

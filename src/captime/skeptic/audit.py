@@ -29,7 +29,7 @@ class Audit:
 
     Attributes:
         verdict: `confirmed`: the rows are whole and support the newest certificate. `nothing`: they are whole, and no
-            certificate has been written yet. `not-verifiable`: they are whole, but nobody here can say whether they
+            certificate has been written yet. `not-verifiable`: they are whole, but no check here can say whether they
             support it.
         account: What was checked, one sentence each.
         why: Why it is not verifiable; empty otherwise.
@@ -135,7 +135,7 @@ def _audited(reader: LedgerReader, newest: int, question: Question | str, end: s
 
 
 def _contradictions(books: Books, newest: int) -> list[str]:
-    """Answers that contradict each other and ended the campaign; if it went on, its user has allowed them."""
+    """Return answers that contradict each other and ended the campaign; if it was resumed, its user allowed them."""
     told: list[Mapping[str, Any]] = [
         note.facts for note in books.notes if note.kind == CONFLICT and note.sequence > newest
     ]

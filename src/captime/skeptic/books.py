@@ -131,7 +131,7 @@ class Books:
 
     @property
     def n_first(self) -> int:
-        """How many were registered before somebody was added; all, if nobody was."""
+        """How many configurations were registered before one was added; all, if none was."""
         added = next((note.sequence for note in self.notes if note.kind == "configurations"), None)
         return self.n_configs if added is None else sum(row < added for row, _ in self.configs)
 

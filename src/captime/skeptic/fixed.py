@@ -50,7 +50,7 @@ class Cells:
 
 
 def cells_of(question: Question, n_configs: int) -> Cells | str:
-    """The cells of up, oup or naive, as documented; or why nobody here knows them."""
+    """Return the cells of up, oup or naive, as documented; or why they are not known here."""
     options, delta = question.options, float(question.delta)
     variant = options.get("variant", "paper" if question.procedure == "naive" else "recommended")
     if options.get("bound", "hoeffding") != "hoeffding":

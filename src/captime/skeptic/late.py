@@ -1,6 +1,6 @@
-"""Configurations that joined a race later: judged only on what nobody had run when they were added.
+"""Configurations that joined a race later: judged only on positions without a started run when they were added.
 
-Needed (docs/random-captimes.md, step 9): whoever added them may have seen every run that had been started by then, so
+Needed (docs/random-captimes.md, step 9): their choice may rest on every run that had been started by then, so
 their first position is behind all of those; it was written down before their first run, and they run on from there
 without gaps. Their statements are paid from what the weights of leaders leave over.
 """
@@ -92,7 +92,7 @@ def _told(books: Books) -> dict[int, tuple[int, int]]:
 
 
 def _seen(books: Books) -> dict[int, int]:
-    """By configuration that joined, the first position that nobody had been started on when it was added."""
+    """Return, by configuration that joined, the first position without a started run when it was added."""
     config, seen = books.n_first, {}
     for note in additions(books):
         frontier = max(

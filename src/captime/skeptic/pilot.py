@@ -1,8 +1,8 @@
 """The warm start, as far as the proof cares: who took part, where the race begins, and which prior it begins with.
 
 Needed (docs/random-captimes.md, step 7): the start J and the ranking were written down before the first run on a
-position from J on; before J everybody ran the first positions, without gaps, and skips the rest for ever; whether
-somebody runs a position was decided before anybody was started there, or follows from scores on earlier positions.
+position from J on; before J every configuration ran the first positions, without gaps, and skips the rest for ever;
+whether it runs a position was decided before any run was started there, or follows from scores on earlier positions.
 """
 
 from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ def _checked(told: Any, n_configs: int) -> tuple[int, list[int]]:
 
 
 def _check_before(books: Books, sequence: int, start: int) -> None:
-    """Nobody was started on a position of the race before its terms were fixed."""
+    """Check that no run was started on a position of the race before its terms were fixed."""
     for config, runs in enumerate(books.runs):
         for position, run in runs.items():
             if position >= start and run.began < sequence:
@@ -107,7 +107,7 @@ def _check_before(books: Books, sequence: int, start: int) -> None:
 
 
 def _check_no_gaps(books: Books, start: int | None) -> None:
-    """Everybody runs the first positions, up to somewhere, and those of the race; nothing is stepped over."""
+    """Check that each configuration runs a prefix of the stream, and then the race's positions without a gap."""
     for config, runs in enumerate(books.runs):
         places = np.array(sorted(runs), dtype=np.int64)
         pilot = places if start is None else places[places < start]
@@ -133,7 +133,7 @@ def _check_orders(books: Books, sequence: int, start: int) -> None:
 
 
 def _check_members(books: Books, start: int, scores: Scores) -> str:
-    """Who takes part in a rung was decided before anybody was started there, or by scores on earlier positions."""
+    """Check that members of a rung were decided before any run was started there, or by scores on earlier positions."""
     depth, scouts = _depths(books), _scouts(books)
     for rung in sorted(set(depth))[:-1]:
         first = min((run.began for runs in books.runs for where, run in runs.items() if where >= rung), default=0)
@@ -149,7 +149,7 @@ def _check_members(books: Books, start: int, scores: Scores) -> str:
 
 
 def _check_by_scores(rung: int, late: set[int], out: set[int], scores: Scores) -> None:
-    """Whoever was let in late had the better scores before that position."""
+    """Check that configurations let in late had the better scores before that position."""
     means = {config: float(np.mean(scores(config)[:rung])) for config in late | out} if late else {}
     for config in sorted(late):
         for other in sorted(out):
@@ -198,6 +198,6 @@ def _depths(books: Books) -> list[int]:
 
 
 def _scouts(books: Books) -> set[int]:
-    """Those who were told to run before everybody was."""
+    """Return the configurations that were told to run before all others were."""
     firsts = [orders[0][0] if orders else 0 for orders in books.ordered]
     return {config for config, row in enumerate(firsts) if row < max(firsts, default=0)}

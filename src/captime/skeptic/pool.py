@@ -57,7 +57,7 @@ class PoolCheck(Check):
         self.account.append(self._scores.check_captimes())
         if self.held.epsilon >= 1.0:
             self.account.append("the certificate claims nothing about others yet")
-            # Whoever claims nothing about itself either may have no rank yet.
+            # A leader that claims nothing about itself either may have no rank yet.
             self._check_interval(self._lower(self._leader_share()) if self.held.utility_low > 0.0 else 0.0)
             return
         leader = self._leader_share()
@@ -104,7 +104,7 @@ class PoolCheck(Check):
         )
 
     def _check_positions(self) -> None:
-        """Nobody steps over a position, and who was proposed begins behind what could be known by then."""
+        """Check that no position is stepped over, and that proposals begin behind what could be known by then."""
         pilot = self._pilot
         for config, who in enumerate(self._who):
             places = sorted(self.books.runs[config])

@@ -29,7 +29,7 @@ UPPER, PAIRED, LOWER, SHOWN, SCOUT = (Fraction(share, 100) for share in (41, 41,
 _SHARES = {"upper": UPPER, "paired": PAIRED, "lower": LOWER, "shown": SHOWN, "scout": SCOUT}
 _MEANS, _LEADS = Bets.documented(24), Bets.documented(16)
 _BOOST, _MODE = 1.25, "selection"
-# The scout's champion is chosen before anybody has been started on this position; its bound uses what comes from here.
+# The scout's champion is chosen before any run has been started on this position; its bound uses what comes from here.
 _SCOUT_START = 16
 
 
@@ -212,7 +212,7 @@ class RaceCheck(Check):
             return False
         begin = max(self._late.begin.get(each, pilot.start) for each in (config, self.held.config))
         challenger, leader = self._of(config).since(begin), self._of(self.held.config).since(begin)
-        # A position that one of them has not run yet counts from 0 to 1, like every run nobody has heard of.
+        # A position that one of them has not run yet counts from 0 to 1, like every run without an outcome.
         longest = max(len(challenger.high), len(leader.low))
         high = np.concatenate((challenger.high, np.ones(longest - len(challenger.high))))
         low = np.concatenate((leader.low, np.zeros(longest - len(leader.low))))

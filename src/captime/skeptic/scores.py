@@ -29,7 +29,7 @@ class Ends:
 
 @dataclass(slots=True)
 class Scores:
-    """The scores of everybody.
+    """The scores of all configurations.
 
     Args:
         books: What the rows say.

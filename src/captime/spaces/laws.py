@@ -111,7 +111,7 @@ class Normal:
             centre, share = 1.0 - centre, 1.0 - share
             first, last = ndtr((0.0 - centre) / spread), ndtr((1.0 - centre) / spread)
         if last <= 0.0:
-            # So far outside that nothing is left between the two ends: everybody is at the nearer one.
+            # The centre is so far outside that no probability is left between the two ends: all is at the nearer one.
             place = np.ones_like(share)
         else:
             place = np.clip(centre + spread * ndtri(first + share * (last - first)), 0.0, 1.0)

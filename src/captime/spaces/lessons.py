@@ -14,7 +14,7 @@ from captime.spaces.model import SCORE_VARIANCE, Known
 from captime.spaces.values import Settings
 from captime.tally import Tally
 
-# A position that few have run is kept near the middle: it counts as if so many more had run it and scored as usual.
+# A position with few runs is kept near the middle: it counts as if this many more had run it and scored as usual.
 _CAUTION = 1.0
 _SWEEPS = 8
 # What is left of a score's variance is never taken to be less than this.
@@ -31,7 +31,7 @@ class Lessons:
         self._squares = 0.0
 
     def of(self, tally: Tally, settings: Sequence[Settings]) -> list[Known]:
-        """One for each configuration; of whom the tally has not heard yet, nothing is known.
+        """Return one lesson for each configuration; empty for one that the tally has no runs of.
 
         Args:
             tally: What is known; always the same one, and what was settled stays so.

@@ -19,15 +19,15 @@ from captime.spaces.basis import Basis
 from captime.spaces.space import Space
 from captime.spaces.values import Settings
 
-# A score between 0 and 1 varies about so much from instance to instance: the variance of a uniform number.
+# The variance of a score between 0 and 1 from instance to instance is about that of a uniform number.
 SCORE_VARIANCE = 1.0 / 12.0
 # No mean is trusted further than this: instances differ, and so do machines from hour to hour.
 FLOOR = 0.015**2
-# The model learns from at most so many configurations: the better half of them, and every so many of the rest.
+# The model learns from at most this many configurations: the better half of them, and evenly spaced ones of the rest.
 MOST = 200
-# Steps of fitting the strengths, and the step at which what parameters do together is told who matters.
+# Steps of fitting the strengths, and the step at which the joint part of the model is told which parameters matter.
 _STEPS, _TOLD_AT = 14, 7
-# At first so much of all variance is put down to parameters acting together.
+# At first this share of all variance is put down to parameters acting together.
 _TOGETHER = 0.3
 # How fast configurations that differ become strangers, as far as parameters act together: rolling land, or cliffs. The
 # evidence decides: who takes cliffs for rolling land has too little doubt there.

@@ -24,7 +24,7 @@ class Float:
         default: the value of the default configuration.
         log: draw and measure distances by the logarithm.
         law: how random values are spread over the range.
-        digits: random values are rounded to so many places after the point; None: not rounded.
+        digits: random values are rounded to this many places after the point; None: not rounded.
         passing: how the value is put on the command line, if not as the others.
         assumed: the default was not given, the middle of the range stands for it.
     """

@@ -14,7 +14,7 @@ from captime.spaces.matching import Operand, Written, among, compared, term
 from captime.spaces.parameters import Choice, Parameter
 from captime.spaces.values import number_in
 
-# Deep enough for anybody, shallow enough for Python's stack.
+# Deeper than any expression in use, shallow enough for Python's stack.
 _DEEPEST = 40
 _TOKEN = re.compile(
     r"""\s*(?:

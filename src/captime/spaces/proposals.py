@@ -23,14 +23,14 @@ from captime.spaces.values import Settings
 
 Origin = Literal["default", "favourite", "random", "model"]
 
-# So many random draws come before the first proposal, if nobody says otherwise.
+# By default this many random draws come before the first proposal.
 DRAWS_FIRST = 4
-# A model needs so many configurations with scores before it is asked.
+# A model needs this many configurations with scores before it is asked.
 FEWEST = 4
-# A new model is fitted when there are so many times as many configurations, or scores; and if that is affordable.
+# A new model is fitted when configurations or scores have grown by these factors; and if that is affordable.
 _MORE_CONFIGURATIONS = 1.1
 _MORE_SCORES = 2.0
-# While no model is affordable, proposals are children of the best few, of which so many are looked at.
+# While no model is affordable, a proposal is a child of the best four: the first of eight that is new.
 _PARENTS, _LITTER = 4, 8
 _MODEL_STREAM = 0x40DE1
 
@@ -42,7 +42,7 @@ class Proposer:
         space: The space.
         seed: Of the random draws and of the model.
         model: Whether a model proposes every second one.
-        draws_first: So many random draws come before the first proposal, to learn from.
+        draws_first: How many random draws come before the first proposal, to learn from.
         listed: The favourites; left out, those of the space.
 
     Attributes:
@@ -142,7 +142,7 @@ class Proposer:
         return next((row for row, key in zip(litter, keys(litter), strict=True) if key not in gone), None)
 
     def _rows_of(self, known: Sequence[Known]) -> FloatArray:
-        """The matrix of the pool; whoever was in it before is not read again."""
+        """Return the matrix of the pool; rows that were read before are not read again."""
         for place, each in enumerate(known):
             if place == len(self._rows):
                 self._rows.append((each.settings, self.space.codes(each.settings)))

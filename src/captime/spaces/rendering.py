@@ -1,6 +1,6 @@
 """From settings to words of a command line: `--p=v`, `-p v`, `--flag` or nothing, or a template per parameter.
 
-The words are in the order of the parameters. Whoever is inactive is not in the settings, and so not among the words.
+The words are in the order of the parameters. An inactive parameter has no setting, and so no word.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,16 +11,16 @@ from captime.spaces.model import FLOOR, Surrogate
 from captime.spaces.ranges import Ranges
 from captime.spaces.space import Space
 
-# The best known and so many random ones begin; so many children in each of so many generations; the best few survive.
+# The search begins with the 12 best known and 150 random ones; each of 8 generations has 150 children; 30 survive.
 _KNOWN, _RANDOM, _CHILDREN, _GENERATIONS, _PARENTS = 12, 150, 150, 8, 30
-# Who has two parents takes each parameter from the second with this probability.
+# A child of two parents takes each parameter from the second with this probability.
 _MIXED, _FROM_SECOND = 0.7, 0.3
-# A child changes about so many parameters, drawn from this list; half of the numbers move to a value nearby.
+# A child changes about this many parameters, drawn from this list; half of the numbers move to a value nearby.
 _CHANGES = (1.0, 2.0, 5.0)
 _NEARBY, _SPREAD = 0.5, 0.15
-# So many fresh values of each parameter are drawn for a whole search.
+# This many fresh values of each parameter are drawn for a whole search.
 _FRESH = 64
-# So many candidates are kept to be given out until there is a new model.
+# This many candidates are kept to be given out until there is a new model.
 _KEPT = 300
 
 
@@ -63,8 +63,8 @@ class Search:
     def best(self, taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
         """The best candidate that is not in the pool; None if there is none left.
 
-        Each asks for a different mixture of high expectation and doubt, and whoever is given out will be known soon, so
-        that its neighbours have less to tell: many proposals of one model spread out.
+        Each proposal weighs high expectation and doubt differently, and a candidate that is given out will be known
+        soon, so that its neighbours have less to tell: many proposals of one model spread out.
         """
         gone = set(keys(taken))
         free = np.array([place for key, place in self._place.items() if key not in gone], dtype=np.int64)

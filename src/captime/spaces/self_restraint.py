@@ -1,7 +1,7 @@
 """What a model may cost: a small share of what the runs themselves have cost so far.
 
 The cost of fitting is not measured but estimated, by a formula that was calibrated once: a decision that depends on a
-stopwatch could not be taken again in the same way when a campaign is gone on with. `python benchmarks/model.py`
+stopwatch could not be taken again in the same way when a campaign is resumed. `python benchmarks/model.py`
 compares the estimate with a stopwatch.
 """
 
@@ -32,7 +32,7 @@ class Restraint:
         self.seconds = 0.0
 
     def estimate(self, configurations: int) -> float:
-        """CPU seconds of fitting a model to so many configurations, and of searching with it."""
+        """Return the CPU seconds of fitting a model to `configurations` configurations, and of searching with it."""
         n = min(configurations, MOST)
         return (
             _ANYWAY

@@ -1,7 +1,7 @@
 """A parameter space: parameters, when they are active, and what is forbidden. Everything about it, nothing about files.
 
 The vocabulary is ConfigSpace's (its formats are read and written, see formats/), the arithmetic is ours: a draw is
-keyed by (seed, number) and does not change with anybody's version, whole numbers get equal shares on every scale, and
+keyed by (seed, number) and does not change with a library's version, whole numbers get equal shares on every scale, and
 floats keep all their digits.
 """
 
@@ -20,13 +20,13 @@ from captime.spaces.parameters import Choice, Float, Parameter
 from captime.spaces.rendering import Style, arguments
 from captime.spaces.values import Settings, Value, text_of
 
-# So many draws in a row may be forbidden before the space is called empty.
+# This many draws in a row may be forbidden before the space is called empty.
 _ATTEMPTS = 2**20
-# They are made so many at a time; the second number holds where so many in a row were forbidden that it takes long.
+# Draws are made in batches of 16; of 4096 once 2^15 in a row were forbidden.
 _BATCH, _LARGE_BATCH, _LONG = 16, 2**12, 2**15
 # Keeps these draws apart from those of instances, seeds and captimes, which may share the campaign's seed.
 _STREAM = 0x5ACE
-# Spaces of at most so many combinations are counted one by one.
+# Spaces of at most this many combinations are counted one by one.
 _COUNTABLE = 200_000
 
 
@@ -206,7 +206,7 @@ class Space:
         for name, value in settings.items():
             self._legal_code(name, value, where)
         row = self.codes(settings)[np.newaxis]
-        # Whoever is missing gets a default for a moment: only then can one say whether it should be there.
+        # A missing parameter gets its default for a moment: only then can one say whether it should be there.
         filled = np.where(np.isnan(row), self.default_row, row)
         active = ~np.isnan(self.deactivated(filled)[0])
         for place, name in enumerate(self.names):

@@ -35,7 +35,7 @@ def _bare(value: str) -> str:
 
 
 def numbers_in(inside: str, count: int, what: str) -> list[float]:
-    """So many numbers with commas between them."""
+    """Read `count` numbers with commas between them."""
     numbers = [number_in(part.strip()) for part in inside.split(",")]
     if len(numbers) != count or None in numbers:
         raise ScenarioError(
