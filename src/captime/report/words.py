@@ -217,8 +217,8 @@ def _near_in_space(account: Account, gamma: float) -> str:
 def gamma_words(held: Certificate, digits: int = 4) -> str:
     """The gamma of a certificate; a dash while nothing is claimed, because then it says nothing either.
 
-    Gamma 0 is the statement about anyone, in this space or any other: it rests on the leader's own bound, not on draws,
-    and is given up for one about the pool that says more.
+    Gamma 0 is the statement about every configuration, in this space or any other: it rests on the leader's own bound,
+    not on draws, and is given up for one about the pool that says more.
     """
     if held.gamma is None or held.epsilon >= 1.0:
         return "–"

@@ -1,4 +1,4 @@
-"""A made-up target on any space: a few parameters matter, alone and in pairs; instances are easy or hard for everybody.
+"""A made-up target on any space: a few parameters matter, alone and in pairs, and instances differ in hardness.
 
 Runtimes are exp(effect of the configuration + hardness of the instance + noise) seconds: what a configuration is worth
 is an integral over a normal law, and known.
@@ -18,7 +18,7 @@ from captime.spaces import Settings, Space
 from captime.spaces.basis import Basis
 from captime.utilities import Utility
 
-# About so many parameters matter, and so many pairs of them besides.
+# About eight parameters matter, and four pairs of them besides.
 _MATTER, _PAIRS = 8, 4
 # Standard deviations on the logarithmic scale: of configurations, of instances, of what is left.
 _SPREAD, _HARDNESS, _NOISE = 0.8, 1.0, 0.4

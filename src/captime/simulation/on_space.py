@@ -1,4 +1,4 @@
-"""A campaign on a parameter space, without its program: the pool grows, and a target answers for everyone in it."""
+"""A campaign on a parameter space, without its program: the pool grows, and a target answers for all its members."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from captime.spaces import Known, Lessons, Settings
 from captime.targets import Targets
 from captime.utilities import Utility, utility_of
 
-# So many random configurations say how an answer compares with the space.
+# This many random configurations say how an answer compares with the space.
 _COMPARED = 2000
 
 
@@ -76,12 +76,12 @@ def simulate_on_space(
         procedure: `pool`: the one whose candidates need not exist beforehand.
         delta: Allowed probability of a wrong certificate.
         epsilon: Goal.
-        captime_first: The captime everyone starts with, in seconds, where captimes rise.
+        captime_first: The captime every configuration starts with, in seconds, where captimes rise.
         seed: Of the captimes.
         sampling: How the target meets instances; for the report.
         accounting: `restart` or `resume`, as on a table.
         options: Options of the procedure.
-        budget: Stop once so many CPU seconds are spent.
+        budget: Stop once this many CPU seconds are spent.
         observer: Called after every decision.
         interrupted: Asked between decisions.
         names: Is filled with the names of the configurations as they come.
@@ -181,7 +181,7 @@ class _Growing(AroundProcedure):
         return getattr(self._procedure, "intervals", None)
 
     def certificate(self) -> Certificate:
-        """See the protocol; whoever the pool has a place for and nobody has run yet is not counted."""
+        """See the protocol; configurations that the pool has a place for and that have no run yet are not counted."""
         held = super().certificate()
         return replace(held, n_configs=min(held.n_configs, len(self.settings)))
 
@@ -193,7 +193,7 @@ class _Growing(AroundProcedure):
         return targets
 
     def grow(self, size: int) -> None:
-        """There have to be so many configurations now."""
+        """Make configurations until there are `size`."""
         while len(self.settings) < size:
             index, tally = len(self.settings), self._replay.tally
             origin = self._maker.origin(index)

@@ -56,12 +56,12 @@ def simulate(
         procedure: Name in `captime.PROCEDURES`, or of a baseline (`captime list` has both).
         delta: Allowed probability of a wrong certificate.
         epsilon: Stop once the recommended configuration is certified to be within this of the best; 0 for never.
-        captime_first: The captime everyone starts with, in seconds.
+        captime_first: The captime every configuration starts with, in seconds.
         sampling: `shuffle` (each instance once in random order), `given` (as recorded) or `replace` (with replacement).
         seed: Seed of the sampling.
         accounting: `restart` (a cut run is paid again in full when its captime rises) or `resume` (only what is added).
         options: Options of the procedure.
-        budget: Stop once so many CPU seconds are spent.
+        budget: Stop once this many CPU seconds are spent.
         timeout: The table's own timeout, where the file does not say it.
         unsafe_format: Name of a format that is only read on request, such as `pickle`.
         observer: Called after every decision or batch of decisions.
@@ -162,7 +162,7 @@ def _truth(table: RuntimeTable, stream: RowStream) -> Callable[[int], FloatArray
 
     def runtimes(config: int) -> FloatArray:
         seconds = table.seconds[config].take(rows)
-        # At the table's timeout a run is known to take at least that long; nobody knows that it ever ends.
+        # At the table's timeout a run is known to take at least that long; it is not known that it ever ends.
         return np.where(seconds >= table.limit, np.inf, seconds)
 
     return runtimes

@@ -38,7 +38,7 @@ class TargetReplay(Replay):
     """A target as a source.
 
     Args:
-        target: Answers; whoever is asked for must have been added to it.
+        target: Answers; a configuration must have been added to it before its runs are asked for.
         plan: How long runs may take.
         utility: What answers are worth.
         accounting: Which cost the tally carries.
@@ -48,13 +48,13 @@ class TargetReplay(Replay):
     def __init__(
         self, target: Target, plan: Plan, utility: Utility, *, accounting: Accounting = "restart", pays: bool = True
     ) -> None:
-        # A table in name only: it lends its timeout, and nobody looks into it.
+        # A table in name only: it lends its timeout, and its runtimes are never read.
         lent = RuntimeTable.build(target.name, ["nobody"], ["nothing"], np.zeros((1, 1)), timeout=target.limit)
         super().__init__(lent, _Positions(target), plan, utility, accounting=accounting, pays=pays)
         self._target = target
 
     def grow(self, n_configs: int) -> None:
-        """There are so many configurations now; what is known of the others stays."""
+        """Make room for `n_configs` configurations; what is known of the others stays."""
         before = self.tally
         known = len(before.n)
         if n_configs <= known:

@@ -3,7 +3,7 @@
 Random draws and proposals must not share rows: a row that a model has passed over would be no random draw any more. So
 with a model every second row is a draw, in the order of the table, and the others wait to be proposed.
 
-The default is no draw: somebody chose it. It would count for gamma as if the space had been searched once more.
+The default is no draw: the user chose it. It would count for gamma as if the space had been searched once more.
 """
 
 import json
@@ -34,13 +34,13 @@ _NAMED = (
 def settings_of_rows(space: Space, table: RuntimeTable) -> list[Settings]:
     """The configurations of a table, read from their names: JSON objects, or words such as `--luby=no -rfirst 30`.
 
-    Whoever a name does not mention has its default.
+    A parameter that a name does not mention has its default.
     """
     return [_settings(space, name, f"{table.name}, row {row}") for row, name in enumerate(table.configs, start=1)]
 
 
 def default_row(space: Space, settings: Sequence[Settings]) -> int | None:
-    """Which row is the default that somebody put there: the first one equal to it; None if there is none.
+    """Return the row of the default that was put there on purpose: the first one equal to it; None if there is none.
 
     `captime measure` writes the default first, so what equals it further down was drawn, and stays a draw. If all were
     drawn, one draw is lost: the pool has that configuration anyway, and the other draws hit the rest of the space no
@@ -129,7 +129,7 @@ class Rows:
         return np.asarray(np.where(seconds < self.limit, utility(seconds), 0.0).mean(axis=1))
 
     def anyone(self, count: int) -> list[Settings]:
-        """See the protocol; never more than there are, and without the default, which nobody drew."""
+        """See the protocol; never more than there are, and without the default, which was not drawn."""
         return self._drawn[:count]
 
 
@@ -145,7 +145,7 @@ class RowProposer:
         settings: Of the rows, in the order of the table.
         seed: Of the model.
         model: Whether it proposes every second one.
-        draws_first: So many draws come before the first proposal.
+        draws_first: How many draws come before the first proposal.
 
     Attributes:
         n_listed: 1 if a row is the default, which counts for nothing but itself; otherwise 0. See `default_row`.

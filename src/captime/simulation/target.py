@@ -1,7 +1,7 @@
 """What stands for the program when a campaign on a space is simulated: it answers for every configuration.
 
 A target's law is known exactly, so a simulation can say what its answer is really worth. The same seed, settings and
-position give the same runtime, whoever else is asked.
+position give the same runtime, whatever other runs are asked for.
 """
 
 import hashlib
@@ -15,9 +15,9 @@ from captime.arrays import FloatArray
 from captime.spaces import Settings
 from captime.utilities import Utility
 
-# Keeps random configurations that nobody runs apart from the draws of any pool.
+# Keeps random configurations that are never run apart from the draws of any pool.
 APART = 0xA9A27
-# Random numbers of a configuration come in blocks of so many positions, so that nobody's depend on who asked first.
+# Random numbers of a configuration come in blocks of this many positions, so that the order of asking changes none.
 _BLOCK = 1024
 
 
@@ -45,7 +45,7 @@ class Target(Protocol):
         ...
 
     def seconds(self, config: int, first: int, last: int) -> FloatArray:
-        """How long it takes on positions first, …, last - 1, if nobody stops it."""
+        """Return how long it takes on positions first, …, last - 1, without a captime."""
         ...
 
     def worths(self, settings: Sequence[Settings], utility: Utility) -> FloatArray:
@@ -53,7 +53,7 @@ class Target(Protocol):
         ...
 
     def anyone(self, count: int) -> list[Settings]:
-        """So many random configurations, of no concern to the pool: to see how an answer compares."""
+        """Return `count` random configurations, of no concern to the pool: to see how an answer compares."""
         ...
 
 

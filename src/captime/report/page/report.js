@@ -103,7 +103,7 @@
     };
     selects.forEach(function (select, side) {
       select.addEventListener("change", function () {
-        // Nobody fights himself: the two change places.
+        // A configuration is not compared with itself: the two change places.
         if (selects[0].value === selects[1].value) selects[1 - side].value = before[side];
         before[0] = selects[0].value;
         before[1] = selects[1].value;

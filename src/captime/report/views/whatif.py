@@ -207,7 +207,7 @@ class Dominance:
     """How much the choice between two configurations can matter, over all utilities there are.
 
     The largest loss from taking i instead of k, over every non-increasing utility, is the largest amount by which
-    P(T_k < s) exceeds P(T_i < s). If that is 0, i is at least as good as k for everybody.
+    P(T_k < s) exceeds P(T_i < s). If that is 0, i is at least as good as k for every user.
 
     Attributes:
         config: Who is compared.
