@@ -18,7 +18,7 @@ _PROMISES = dict(zip(PANELS, ("on utility", "on mean runtime", "none", "none"), 
 
 
 def relative_costs(rows: dict[str, dict[str, list[Row]]]) -> Iterator[str]:
-    """How many times the race's cost everybody's is at equal epsilon and delta, seed by seed; table by table.
+    """Yield how many times the race's cost each method's is at equal epsilon and delta, seed by seed; table by table.
 
     Args:
         rows: By table and experiment.
@@ -94,7 +94,7 @@ def _gap_cell(band: Band, moment: float) -> str:
 
 
 def promises(rows: Sequence[Row]) -> Iterator[str]:
-    """From when on which guarantee holds, for everybody who has one."""
+    """Yield from when on which guarantee holds, for every method that has one."""
     moments = [row.x for row in rows if row.panel == CERTIFIED and not math.isnan(row.x)]
     if not moments:
         return

@@ -1,7 +1,7 @@
 """The configurations of the measured tables: `python make_configurations.py` writes minisat.csv, highs.csv, cplex.csv.
 
 The first is the solver's default. Of the others a third differ from it in one setting, the rest in two to five, drawn
-by seed. Names tell what differs, as words of a command line, so that searchers can read who is next to whom.
+by seed. Names tell what differs, as words of a command line, so that searchers can read which ones are neighbours.
 """
 
 import csv

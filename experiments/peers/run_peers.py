@@ -2,7 +2,7 @@
 
 Writes peers-gap-TABLE.csv and peers-gap-uniform-TABLE.csv, which `captime-experiment gap --also FILE` draws beside the
 others, and their versions to peers.json. Of a configurator that is not installed the rows of the last run are kept.
-Their own computing time is not counted, only that of the runs, as for everybody else.
+Their own computing time is not counted, only that of the runs, as for all other methods.
 """
 
 import argparse

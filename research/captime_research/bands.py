@@ -98,7 +98,7 @@ def draw_bands(
 
 
 def _with_fewer_colours(path: Path) -> None:
-    """A picture of lines needs no millions of colours: less than half the size, and nobody sees it."""
+    """Reduce the colours of a picture of lines: less than half the size, and no visible difference."""
     from PIL import Image  # noqa: PLC0415 (it comes with matplotlib, an optional package)
 
     with Image.open(path) as picture:
@@ -138,7 +138,7 @@ def _panel(
 
 
 def _look(label: str, labels: Sequence[str]) -> tuple[str, str, int]:
-    """Colour, mark and place of a curve. Whoever is in every picture looks the same in every picture."""
+    """Return colour, mark and place of a curve. A method that is in every picture looks the same in all of them."""
     place = 0 if label == RACE else 1 + [each for each in labels if each != RACE].index(label)
     return PALETTE[place % len(PALETTE)], _MARKS[place % len(_MARKS)], place
 

@@ -1,4 +1,4 @@
-"""AC-Band: random configurations race in groups, instance by instance; who wins most goes on."""
+"""AC-Band: random configurations race in groups, instance by instance; those with the most wins advance."""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def ac_band(
     """Groups of as many configurations as there are cores start together; the first to finish gets the point.
 
     Points are counted by wins. (The variant with utilities in a published comparison credits the winner's utility to
-    everyone in the group, so that all tie; it is not followed.)
+    all members of the group, so that all tie; it is not followed.)
 
     Args:
         bench: Where runs are made.
@@ -81,7 +81,7 @@ class _Rules:
     captime: float
 
     def survivors(self, size: int) -> int:
-        """How many of a group go on; always fewer than there are, so that it ends."""
+        """Return how many of a group advance; always fewer than there are, so that it ends."""
         return max(1, min(size - 1, math.floor(size / math.pow(2.0, self.rho))))
 
     def rounds(self, size: int) -> int:

@@ -35,7 +35,7 @@ class _Runner:
 
 @dataclass
 class Race:
-    """The shared state of a CapsAndRuns race: everybody's best upper bound on the best mean runtime.
+    """The shared state of a CapsAndRuns race: the smallest upper bound on the best mean runtime.
 
     Args:
         bench: Where runs are made.
@@ -62,7 +62,7 @@ class Race:
         self.samples = math.ceil(26.0 * math.log(2.0 * self.n_configs / self.zeta) / self.gamma)
 
     def advance(self, configs: Iterable[int], pause: float = math.inf) -> Guesses:
-        """Whoever has worked least goes on, until all are done or have made `pause` runs of phase II."""
+        """Run the configuration with the least work, until all are done or have made `pause` runs of phase II."""
         for config in configs:
             self.runners.setdefault(config, _Runner(config))
         waiting = [(each.work, each.config) for each in self.runners.values() if self._wants(each, pause)]
@@ -97,7 +97,7 @@ class Race:
         return alive[0] if alive else 0
 
     def _alone(self, runner: _Runner) -> bool:
-        """Nobody else can have a smaller mean: all others are accepted with larger ones, or rejected."""
+        """Return whether no other can have a smaller mean: all others are accepted with larger ones, or rejected."""
         others = [each for each in self.runners.values() if each is not runner]
         return all(each.phase == "rejected" or each.seen.mean - each.off > self.limit for each in others)
 
@@ -111,7 +111,7 @@ class Race:
             seconds, completed = bench.prefix(runner.config, first, last, runner.captime)
             work += float(seconds.sum())
             ended += seconds[completed].tolist()
-            # Time that goes on where it stopped: the work of a configuration is what it ran on each instance.
+            # Runs are resumed where they stopped: the work of a configuration is what it ran on each instance.
             runner.work = max(runner.work, work)
             if runner.work >= 1.5 * self.samples * self.limit:
                 runner.phase = "rejected"
@@ -140,7 +140,7 @@ class Race:
 
 
 def caps_and_runs(bench: Bench, *, epsilon: float = 0.25, gamma: float = 0.2, zeta: float = 0.05) -> Guesses:
-    """All configurations advance together; whoever works more than the best bound allows is stopped.
+    """All configurations advance together; one that works more than the best bound allows is stopped.
 
     Args:
         bench: Where runs are made.

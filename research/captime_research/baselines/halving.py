@@ -1,4 +1,4 @@
-"""Successive halving and Hyperband: spend little on everyone, more on the better part, most on the best."""
+"""Successive halving and Hyperband: spend little on every configuration, more on the better part, most on the best."""
 
 import math
 
@@ -45,7 +45,7 @@ def hyperband(bench: Bench, *, captime: float | None = None, resource: float | N
         bench: Where runs are made.
         captime: Every run is cut here, in CPU seconds. Left out: where an answer has lost nine tenths of its worth.
         resource: Most CPU seconds that one configuration may use. Left out: 100 captimes.
-        eta: One in so many goes on to the next round.
+        eta: One configuration in `eta` advances to the next round.
     """
     if eta < 2:
         raise ScenarioError(f"hyperband has eta = {eta}; expected a whole number from 2 on")

@@ -1,4 +1,4 @@
-"""LeapsAndBounds: guess the best mean runtime, double the guess until somebody is shown to be below it."""
+"""LeapsAndBounds: guess the best mean runtime, double the guess until a configuration is shown to be below it."""
 
 import math
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ _STEPS_A_GUESS = 16
 def structured_procrastination(
     bench: Bench, *, epsilon: float = 0.25, zeta: float = 0.05, captime_first: float | None = None
 ) -> Guesses:
-    """Whoever has the smallest mean runtime so far makes the next run in its queue.
+    """The configuration with the smallest mean runtime so far makes the next run in its queue.
 
     Args:
         bench: Where runs are made.
@@ -96,7 +96,7 @@ class _Runtimes:
 
 
 def spc(bench: Bench, *, captime_first: float | None = None) -> Guesses:
-    """Whoever has the smallest lower confidence bound on its mean runtime runs next; no goal is needed beforehand.
+    """The configuration with the smallest lower bound on its mean runtime runs next; no goal is needed beforehand.
 
     Args:
         bench: Where runs are made.

@@ -1,7 +1,7 @@
 """Two searchers in the manner of well-known configurators, small: local search and a genetic search with two genders.
 
-Neither promises anything. They walk among the configurations of a table, or of a pool drawn from a space; who is near
-whom is read from the settings in the configurations' names.
+Neither promises anything. They walk among the configurations of a table, or of a pool drawn from a space; which of them
+are neighbours is read from the settings in the configurations' names.
 """
 
 import numpy as np
@@ -62,14 +62,14 @@ class _Search:
         self._scores: list[FloatArray] = [np.empty(0) for _ in range(bench.n_configs)]
 
     def neighbours(self) -> list[IntArray]:
-        """Who differs in one setting; where nobody does, those who differ least."""
+        """Return, for each configuration, those that differ in one setting; if there are none, in the fewest."""
         bench = self._bench
         apart = distances(bench.names or tuple(map(str, range(bench.n_configs))))
         np.fill_diagonal(apart, np.iinfo(np.int64).max)
         return [np.flatnonzero(row == max(1, row.min())) for row in apart]
 
     def extend(self, config: int, last: int) -> bool:
-        """Run it on the first `last` instances; False if there are not so many."""
+        """Run it on the first `last` instances; False if there are fewer."""
         have = len(self._scores[config])
         if last > have:
             try:

@@ -1,7 +1,7 @@
-"""Parameters of configurations, read from their names: what searchers need to know who is next to whom.
+"""Parameters of configurations, read from their names: by these, searchers tell which configurations are neighbours.
 
 A name such as `-luby -rfirst=30 --seed 7` is a list of settings. Where names say nothing (`c17`), every configuration
-has one setting of its own, and everybody is everybody's neighbour.
+has one setting of its own, and all configurations are neighbours of each other.
 """
 
 from collections.abc import Sequence

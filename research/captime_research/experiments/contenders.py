@@ -34,7 +34,7 @@ class Contender:
 
 
 def contenders(n_configs: int, captime: float) -> tuple[Contender, ...]:
-    """Everybody; budgets in proportion to the number of configurations and to the captime that matters."""
+    """Return all contenders; budgets in proportion to the number of configurations and to the captime that matters."""
     asked: Mapping[str, object] = {"epsilon": RUNTIME_EPSILON, "gamma": RUNTIME_CUT}
     return (
         Contender(RACE, "race", UTILITY),

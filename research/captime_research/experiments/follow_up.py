@@ -1,4 +1,4 @@
-"""Figures of the follow-up paper: OUP beside UP and Naive, what is spent on whom, rules for doubling captimes."""
+"""Figures of the follow-up paper: OUP beside UP and Naive, CPU time per configuration, rules for doubling captimes."""
 
 from collections.abc import Iterator
 

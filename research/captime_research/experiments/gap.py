@@ -1,7 +1,7 @@
-"""How good is the answer, and how soon? Everybody on the same streams: procedures with a guarantee and baselines.
+"""How good is the answer, and how soon? All methods on the same streams: procedures with a guarantee and baselines.
 
 The relative gap of an answer is 1 - U / max U, with mean utilities over the whole table: 0 for the best configuration.
-Nobody running sees it; it is looked up afterwards. Methods that have to be told beforehand how much they may spend are
+No method sees it; it is looked up afterwards. Methods that have to be told beforehand how much they may spend are
 run with several budgets, and at a given moment the answer of the largest one that was finished by then counts.
 """
 
@@ -23,7 +23,7 @@ from captime_research.experiments.setting import Setting
 CERTIFIED = "certified epsilon"
 # From when on a guarantee holds that is given at the end only; no panel, but marks on the curves.
 IN_FORCE = "guarantee in force"
-# How much longer than the race's certificate for epsilon 0.1 everybody may go on, and where the curves begin.
+# How much longer than the race's certificate for epsilon 0.1 every method may run, and where the curves begin.
 PATIENCE, BEGIN, POINTS = 100.0, 1e-4, 41
 
 
@@ -38,7 +38,7 @@ def gap_uniform(setting: Setting, seed: int) -> Iterator[Row]:
 
 
 def moments_of(setting: Setting, utility: str) -> FloatArray:
-    """When everybody is asked for the answer, in CPU seconds."""
+    """Return the moments at which every method is asked for its answer, in CPU seconds."""
     reference = setting.run("race", utility, 0.1, 0)
     moments: FloatArray = np.geomspace(BEGIN, 1.0, POINTS) * PATIENCE * reference.cpu_seconds
     return moments
@@ -74,7 +74,7 @@ def relative_gaps(setting: Setting, utility: str) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class _Story:
-    """Whom somebody would recommend at each moment (-1: nobody yet), the epsilon certified by then, and its end."""
+    """What a method would recommend at each moment (-1: nothing yet), the epsilon certified by then, and its end."""
 
     configs: IntArray
     epsilons: FloatArray
@@ -85,7 +85,7 @@ def _followed(setting: Setting, utility: str, contender: Contender, seed: int, m
     configs: IntArray = np.full(len(moments), -1)
     epsilons: FloatArray = np.ones(len(moments))
     ended = math.nan
-    # A goal that is hardly ever reached, so that those who certify go on to the end.
+    # A goal that is hardly ever reached, so that methods that certify run to the end.
     goal = 0.02 if contender.promises == UTILITY else 0.1
     for form in contender.forms:
         result = setting.run(contender.procedure, utility, goal, seed, form, budget=float(moments[-1]))
@@ -105,7 +105,7 @@ Curves = Mapping[str, Mapping[str, Band]]
 
 
 def panels_of(curves: Curves) -> dict[str, dict[str, Band]]:
-    """The panels of the picture, in their order: the race, once in the rows, is beside everybody."""
+    """Return the panels of the picture, in their order: the race, once in the rows, is in every panel."""
     race = curves.get(UTILITY, {}).get(RACE)
     found: dict[str, dict[str, Band]] = {}
     for panel in PANELS:

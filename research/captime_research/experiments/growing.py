@@ -25,7 +25,7 @@ COUP, OUP_AFRESH = "COUP", "OUP afresh"
 POOL = "race on a growing pool"
 # Keeps the order of configurations apart from everything else that is derived from the same seed.
 _RENUMBER_KEY = 0x67617073
-# An epsilon of 0 would mean "go on for ever".
+# An epsilon of 0 would mean "never stop".
 _NEARLY_NOTHING = 1e-3
 
 
@@ -101,14 +101,14 @@ def _coup(setting: Setting, seed: int, schedule: Schedule) -> list[tuple[Phase, 
 
 
 def first_configurations(table: RuntimeTable, count: int) -> RuntimeTable:
-    """The table cut after so many configurations."""
+    """Return the table cut after `count` configurations."""
     return RuntimeTable(
         table.name, table.configs[:count], table.instances, table.seconds[:count], table.limit, table.groups
     )
 
 
 def renumbered(setting: Setting, seed: int) -> Setting:
-    """The configurations in another order: whoever knows nothing yet names the first one, which must not be a gift."""
+    """Renumber the configurations: a method without results names the first one, which must not be a gift."""
     table = setting.table
     order = np.random.default_rng((_RENUMBER_KEY, seed)).permutation(table.n_configs)
     names = tuple(table.configs[place] for place in order.tolist())

@@ -16,7 +16,7 @@ def compute(
     Args:
         name: Of the experiment.
         setting: What it is run on.
-        seeds: Seeds 0, 1, … up to so many.
+        seeds: How many seeds: 0, 1, …, seeds - 1.
         jobs: How many seeds at a time, in processes of their own.
         progress: Told how many seeds are done.
     """

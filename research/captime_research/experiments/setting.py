@@ -34,7 +34,7 @@ class Setting:
         table: The recorded runtimes.
         scale: κ0 in seconds, which everything else is measured in. Left out: 60 s as in the paper if the table's
             timeout is 900 s or more. Otherwise the median runtime, to two digits, at most a fifteenth of the timeout,
-            the paper's proportion: a utility that falls long after the runs have ended would tell nobody apart.
+            the paper's proportion: under a utility that falls long after the runs have ended, all would be alike.
         sampling: `shuffle` or `replace`. Left out: by the size of the table.
         delta: Allowed probability of a wrong certificate.
 
