@@ -77,7 +77,7 @@ def demo_ledger(folder: Path, midway: Callable[[Path, Callable[[], None]], None]
             with LedgerReader(path) as reader, SlotBoard(path, reader.campaign_id) as board:
 
                 def tell() -> None:
-                    # Virtual slots have no numbers: each run gets one here. One has just ended, and nobody follows yet.
+                    # Virtual slots have no numbers: each run gets one here. One has just ended, and no run follows yet.
                     for slot, (request, seconds) in enumerate(executor.watch()):
                         board.running(SlotId(slot, "here"), request, seconds)
                     board.idle(SlotId(_SLOTS - 1, "here"))
