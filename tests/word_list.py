@@ -36,17 +36,14 @@ _PATTERN = re.compile(
 )
 
 NOT_YET: dict[str, int] = {
-    "docs": 97,
-    "experiments": 19,
-    "research": 41,
-    "src/captime/bounds": 3,
-    "src/captime/plans": 8,
-    "src/captime/procedures": 218,
-    "src/captime/report": 12,
-    "src/captime/simulation": 42,
-    "src/captime/skeptic": 45,
-    "src/captime/spaces": 33,
-    "tests": 196,
+    "docs": 1,
+    "experiments": 15,
+    "research": 1,
+    "src/captime/procedures": 29,
+    "src/captime/report": 9,
+    "src/captime/simulation": 14,
+    "src/captime/skeptic": 16,
+    "tests": 195,
 }
 """Rooms with hits left, and how many. A number may only fall; a room without hits leaves the list."""
 
