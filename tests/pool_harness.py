@@ -1,6 +1,6 @@
 """How often the statements of a growing pool are wrong, on spaces whose law of utilities is known.
 
-Two ways of looking. Whole campaigns: the pool itself, watched after every decision by somebody who knows the truth. And
+Two ways of looking. Whole campaigns: the pool itself, with every decision compared with the truth. And
 an omniscient adversary: of every process behind the statements the worst of all moments, for all draws at once, so that
 no schedule can do more harm. Shares, bets and gammas are captime's own; only the truth they are compared with is not.
 """
@@ -69,16 +69,16 @@ LUCKY_FEW = Space((0.95, 0.4), (0.3, 0.7))
 """Missing the luckiest share is all that can go wrong."""
 
 STAIRS = Space(tuple(np.linspace(0.9, 0.1, 17).tolist()), (1 / 17,) * 17)
-"""Utilities all over; an instance is as hard for everybody."""
+"""Utilities all over; an instance is as hard for every configuration."""
 
 TWINS = Space((0.5,), (1.0,), shared=False)
-"""All alike, each with its own luck: whoever looks best has only been lucky."""
+"""All alike, each with its own luck: the one that looks best has only been lucky."""
 
 CLOSE = Space(tuple(np.linspace(0.6, 0.4, 400).tolist()), (1 / 400,) * 400, shared=False)
 """No two alike, and nearly so: there are many that were the best for a while."""
 
 STRANGERS = Space(tuple(np.linspace(0.7, 0.3, 17).tolist()), (1 / 17,) * 17, shared=False)
-"""The same, closer together, and instances mean nothing to anybody else."""
+"""The same, closer together, and an instance is drawn afresh for every configuration."""
 
 
 class WatchedPool(Pool):
@@ -126,7 +126,7 @@ class WatchedPool(Pool):
             self.wrong[kind] |= bool(here)
 
     def _bests(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Whoever a wrong statement could be about: the best listed one, the best draws so far, all proposed ones."""
+        """Those that a wrong statement could be about: the best listed one, the best draws so far, all proposals."""
         found, record = [], -np.inf
         listed = self.truth[: self.terms.n_listed]
         if len(listed):
@@ -226,7 +226,7 @@ class AtOnce(Campaigns):
 
         def look(*_: object) -> None:
             if rng.random() < 0.02:
-                # Whoever has seen how it stands asks for a little more, or for less.
+                # A user who has seen how it stands asks for a little more, or for less.
                 epsilon = max(0.05, pool.certificate().epsilon * float(rng.uniform(0.3, 1.0)))
                 pool.retarget(epsilon, float(rng.choice([0.1, 0.2, 0.3, 0.5])))
 

@@ -1,7 +1,7 @@
 """How often the race's statements are wrong: by an adversary who picks the best moment of all, and by whole races.
 
 Whatever the race shows rests on three kinds of statements: the upper bound of the one best configuration, the lower
-bound of whoever leads, and the duel of a leader with the best. The proof speaks of all lengths of the prefix at once,
+bound of the leader, and the duel of a leader with the best. The proof speaks of all lengths of the prefix at once,
 so the first half of this file hands an omniscient adversary *all* of them: a statement counts as wrong if there is any
 length at which it is. No schedule, leader or stopping rule can do more harm. The second half runs the race itself.
 
@@ -282,7 +282,7 @@ class WatchedRace(Race):
         truth, best, leader = self.truth, int(self.truth.argmax()), self.leader
         gap = float(truth[best] - truth[leader])
         said = self.certificate()
-        # Before the race begins nobody but the scout has a lower bound.
+        # Before the race begins only the scout has a lower bound.
         lower_kind, other_kind = ("scout", "lower") if self._start is None else ("lower", "scout")
         found = {
             "upper": self.upper[best] < truth[best] - _ROUNDING,

@@ -1,6 +1,6 @@
 """Parts of the race with an error planted in each; the product has no switch for any of them.
 
-Each error is one that somebody has made or could make. `coverage/test_race_planted_errors.py` puts every one of them
+Each error is one that has been made or could be made. `coverage/test_race_planted_errors.py` puts every one of them
 into a world where it shows.
 """
 
@@ -26,7 +26,7 @@ Settled = tuple[BoolArray, FloatArray, FloatArray]
 
 
 class DecidedByTheCaptime(RandomCaptimes):
-    """Whoever meets the captime wins: `finished` is read off the captime instead of the draw."""
+    """A run that meets the captime wins: `finished` is read off the captime instead of the draw."""
 
     def in_time(self, seconds: FloatArray, captime: FloatArray) -> BoolArray:
         """Strictly before it."""
@@ -187,7 +187,7 @@ def captimes_for_the_restless(samples: FloatArray) -> FloatArray:
 
 
 class RelayRace(WatchedRace):
-    """Leads are handed over on request: whoever leads, certificates have to be right.
+    """Leads are handed over on request: whichever configuration leads, certificates have to be right.
 
     Attributes:
         relay: Who leads, one after the other; the next one as soon as the best is cleared for the goal.
@@ -212,7 +212,7 @@ class RelayRace(WatchedRace):
 
 
 class ClearingIsInherited(RelayRace):
-    """Whom the old leader has cleared stays cleared under the new one."""
+    """What the old leader has cleared stays cleared under the new one."""
 
     def _crown(self, config: int) -> None:
         cleared = self._margin.copy()
@@ -221,7 +221,7 @@ class ClearingIsInherited(RelayRace):
 
 
 class BestFirst(RelayRace):
-    """The best leads first, then somebody else."""
+    """The best leads first, then another one."""
 
     relay = (2, 0)
 

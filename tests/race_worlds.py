@@ -86,12 +86,12 @@ def tosses(good: FloatArray, goal: float = 0.0) -> World:
 
 
 def tied(n_configs: int) -> World:
-    """Everybody is equally good, so every lead is luck."""
+    """All are equally good, so every lead is luck."""
     return tosses(np.full(n_configs, 0.5))
 
 
 def tied_in_lockstep(n_configs: int) -> JointWorld:
-    """Everybody always scores the same: differences are 0 for ever."""
+    """All always score the same: differences are 0 for ever."""
     seconds = np.tile(np.array([[0.25], [NEVER]]), (1, n_configs))
     return JointWorld(parse_utility("step(1)"), seconds, np.array([0.5, 0.5]), goal=0.05)
 

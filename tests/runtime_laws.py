@@ -175,12 +175,12 @@ def pareto(place: FloatArray) -> World:
 
 
 def at_once(place: FloatArray) -> World:
-    """Everybody needs no time at all."""
+    """No configuration needs any time at all."""
     return World(parse_utility("uniform(60)"), np.zeros((len(place), 1)), np.ones((len(place), 1)))
 
 
 def never(place: FloatArray) -> World:
-    """Nobody ever finishes anything."""
+    """No run ever finishes."""
     return World(parse_utility("log-laplace(60, 1)"), np.full((len(place), 1), NEVER), np.ones((len(place), 1)))
 
 

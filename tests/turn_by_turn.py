@@ -29,7 +29,7 @@ RUNTIMES = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 63.0, NEVER]
 
 
 class OneByOne:
-    """A procedure that nobody can tell more than one decision at a time."""
+    """A procedure that can be told one decision at a time only."""
 
     def __init__(self, inner: Procedure) -> None:
         self.inner = inner
@@ -126,7 +126,7 @@ class Question:
 
 @st.composite
 def questions(draw: st.DrawFn, procedure: str, options: st.SearchStrategy[dict[str, object]]) -> Question:
-    """Small tables with many ties, long enough for captimes to rise and somebody to be eliminated."""
+    """Small tables with many ties, long enough for captimes to rise and a configuration to be eliminated."""
     shape = (draw(st.integers(2, 9)), draw(st.sampled_from((1, 30, 100, 250))))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     # Each configuration has its own taste among the runtimes; some are equal to others.

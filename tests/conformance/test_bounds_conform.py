@@ -1,4 +1,4 @@
-"""The contract of the family of bounds, over the register: whoever is registered is tested."""
+"""The contract of the family of bounds, over the register: every registered bound is tested."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_many_intervals_at_once_are_those_one_by_one(bound: Bound) -> None:
 
 @each_bound
 def test_one_row_of_logarithms_serves_all_configurations(bound: Bound) -> None:
-    """A row is what everybody at the same level shares."""
+    """A row is shared by all configurations at the same level."""
     n, low, high = some_sums(4, 10, 0.0)
     shared = bound(n, low, high, np.full(10, 3.0), np.zeros(1))
     apiece = bound(n, low, high, np.full((4, 10), 3.0), np.zeros((4, 10)))
@@ -65,7 +65,7 @@ def test_one_row_of_logarithms_serves_all_configurations(bound: Bound) -> None:
 
 @each_bound
 def test_the_arguments_are_left_alone(bound: Bound) -> None:
-    """Sums belong to whoever counted them."""
+    """Sums belong to the caller, and stay as they are."""
     n, low, high = some_sums(2, 10, 0.1)
     kept = [n.copy(), low.copy(), high.copy()]
     bound(n, low, high, np.full((2, 10), 3.0), np.full((2, 1), 0.1))

@@ -1,4 +1,4 @@
-"""The contract of the family of procedures, over the register: whoever is registered is tested."""
+"""The contract of the family of procedures, over the register: every registered procedure is tested."""
 
 import inspect
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class Bench:
     def lap(self) -> None:
         """Ask, answer, tell."""
         targets = self.procedure.ask(slots=1)
-        # Everything ordered so far has been answered, so whoever wants nothing now would wait for ever.
+        # Everything ordered so far has been answered, so a procedure that wants nothing now would wait for ever.
         assert len(targets) > 0, "it is not content, nothing is under way, and it asks for nothing"
         self.orders.append(targets)
         self.procedure.tell(self.replay.tally, self.replay.answer(targets))
@@ -82,7 +82,7 @@ def bench(form: str, *, n_configs: int = N_CONFIGS, limit: float = LIMIT, epsilo
 
 
 def state(procedure: Procedure) -> tuple[object, ...]:
-    """What anybody may rely on."""
+    """What a caller may rely on."""
     return procedure.certificate(), procedure.candidates.tolist(), procedure.rounds, procedure.finished()
 
 
@@ -92,7 +92,7 @@ def test_before_anything_is_known_nothing_is_claimed(form: str) -> None:
     procedure = bench(form).procedure
     certificate = procedure.certificate()
     assert (certificate.epsilon, certificate.utility_low, certificate.utility_high) == (1.0, 0.0, 1.0)
-    # Some compare a pool that grows; all others compare everybody.
+    # Some compare a pool that grows; all others compare all configurations.
     pool = certificate.n_configs
     assert pool == N_CONFIGS or (form in GROWING and pool < N_CONFIGS)
     assert procedure.candidates[:pool].all()
@@ -102,7 +102,7 @@ def test_before_anything_is_known_nothing_is_claimed(form: str) -> None:
 
 @each_form
 def test_a_single_configuration_is_the_best_of_its_kind(form: str) -> None:
-    """Nobody can be better than the only one: epsilon 0 before any run. COUP wants more of them, and says so."""
+    """No other can be better than the only one: epsilon 0 before any run. COUP wants more of them, and says so."""
     if form == "coup":
         with pytest.raises(ScenarioError, match="use oup"):
             bench(form, n_configs=1)

@@ -34,7 +34,7 @@ DELTA = 0.2
 
 @pytest.mark.parametrize("campaigns", [1, pytest.param(30, marks=pytest.mark.fault)])
 def test_no_certificate_of_real_campaigns_is_false(folder: Path, campaigns: int) -> None:
-    """Whoever is recommended is within epsilon of the best by the law that the stubs follow; the interval holds too."""
+    """The recommended one is within epsilon of the best by the law that the stubs follow; the interval holds too."""
     worth = {name: chance * (1.0 - FAST / 0.04) for name, chance in CHANCES.items()}
     for number in range(campaigns):
         result = configure(

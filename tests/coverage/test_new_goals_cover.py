@@ -1,4 +1,4 @@
-"""Changing the goal on the way: whoever moves it after looking is wrong no more often than whoever never does."""
+"""Changing the goal on the way: a user who moves it after looking is wrong no more often than one who never does."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ _ROUNDING = 1e-9
 
 
 def wrong_campaigns(law: str, repetitions: int, seed: int) -> int:
-    """How many races showed anything false while somebody moved the goal at every look, up and down."""
+    """How many races showed anything false while the goal was moved at every look, up and down."""
     world = LAWS[law](alike(3))
     rng, wrong, length = np.random.default_rng(seed), 0, 90
     for _ in range(repetitions):

@@ -1,8 +1,8 @@
-"""Configurations that somebody adds after looking, and models that were taught elsewhere: nothing becomes wrong so.
+"""Configurations that are added after a look, and models that were taught elsewhere: nothing becomes wrong so.
 
 The adversary knows every run so far: whatever it adds has done well in all of them, and is no good. Two ways of
-looking, as elsewhere: whole campaigns, watched by somebody who knows the truth; and every process behind the statements
-about newcomers at its worst moment. Each error that could be made is planted, and caught.
+looking, as elsewhere: whole campaigns, watched by an observer that knows the truth; and every process behind the
+statements about newcomers at its worst moment. Each error that could be made is planted, and caught.
 """
 
 import math
@@ -72,7 +72,7 @@ def test_the_levels_of_latecomers_sum_to_their_purse() -> None:
 
 @pytest.mark.parametrize("terms", [PoolTerms(2), PoolTerms(1, model=True), PoolTerms(limit=12), PoolTerms(limit=60)])
 def test_shares_of_a_pool_sum_to_one_with_everybody_who_is_added(terms: PoolTerms) -> None:
-    """As the best: one listed one, draws weighed by 1/i, every proposal and everybody added; and as shown, everyone."""
+    """As the best: one listed one, draws weighed by 1/i, every proposal and every added one; and as shown, all."""
     shares = PoolShares(terms, 20)
     assert shares.takes_late
     for index in range(160):
@@ -101,7 +101,7 @@ def ever_wrong(levels: FloatArray, repetitions: int, seed: int) -> int:
 
 
 def test_upper_bounds_of_many_newcomers_hold_and_a_full_share_for_each_is_caught() -> None:
-    """Forty are added to a race, or to a pool. With the level of somebody who was there from the start they fail."""
+    """Forty are added to a race, or to a pool. With the level of configurations from the start they fail."""
     delta, count, repetitions = 0.9, 40, 60
     of_race = Latecomers(8, delta).level(late.LATE_UPPER, np.arange(8, 8 + count), np.zeros(count))
     shares = PoolShares(PoolTerms(1, model=True).joined(1, count), 24)
@@ -128,7 +128,7 @@ class AtTheStart(Race):
 
 
 def meddled_races(kind: type[Race], repetitions: int, seed: int, *, delta: float = 0.2) -> int:
-    """How many races showed anything false while somebody added what had done well so far."""
+    """How many races showed anything false while configurations were added that had done well so far."""
     rng, wrong, n, most, length = np.random.default_rng(seed), 0, 3, 6, 110
     for _ in range(repetitions):
         truth = np.array([0.5, 0.5, 0.35] + [BAD] * (most - n))
@@ -175,7 +175,7 @@ class Meddler:
 
 @pytest.mark.parametrize("repetitions", [15, pytest.param(1200, marks=pytest.mark.slow)])
 def test_a_race_that_is_meddled_with_is_wrong_no_more_often_than_delta_allows(repetitions: int) -> None:
-    """Three newcomers that would have been perfect so far, at moments that somebody chose."""
+    """Three newcomers that would have been perfect so far, at moments that were chosen."""
     assert meddled_races(Race, repetitions, 5) <= limit_for(repetitions, 0.2)
 
 
@@ -188,7 +188,7 @@ def test_newcomers_of_a_race_who_are_judged_on_the_past_are_caught() -> None:
 
 
 class MeddledPool(WatchedPool):
-    """Somebody adds, now and then, what would have done well in all that was run so far."""
+    """A pool to which, now and then, what would have done well in all that was run so far is added."""
 
     most = 5
     patience = 8
@@ -247,13 +247,13 @@ def taught(repetitions: int, seed: int, *, holds_back: bool, adapts: bool = Fals
     """How often a lower bound of what a model proposed is wrong at some moment.
 
     An earlier campaign has run all candidates on the very instances that this stream brings, and the program repeats
-    itself. All candidates are alike; the model proposes whoever did best in what it was shown.
+    itself. All candidates are alike; the model proposes the one that did best in what it was shown.
 
     Args:
         repetitions: How many campaigns.
         seed: Fixes them.
         holds_back: Whether runs on instances that are still to come are held back.
-        adapts: Whether the earlier campaign looked at all its runs when it decided whom to run on the first positions.
+        adapts: Whether the earlier campaign looked at all its runs when it chose what to run on the first positions.
     """
     rng, wrong, start, length, candidates = np.random.default_rng(seed), 0, 15, 120, 500
     level = -math.log(LOWER * 0.9)
@@ -283,7 +283,7 @@ def test_a_model_taught_by_the_past_is_no_danger_and_one_taught_by_the_future_is
 
 
 def test_holding_back_single_runs_only_is_caught() -> None:
-    """Whom an earlier campaign ran is itself a lesson about everything it had seen: so runs have the last place of all.
+    """The choices of an earlier campaign are a lesson about everything it had seen: so runs have the last place of all.
 
     That is why `EarlierCampaign.place` counts everything that had been begun before a run came back.
     """

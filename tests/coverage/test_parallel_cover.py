@@ -35,7 +35,7 @@ CHOSEN = ("two_point", "log_normal", "late_bloomer", "crashes")
 
 
 class DeepLadder:
-    """Orders far ahead at rising captimes and bounds everyone at every look, open runs and all.
+    """Orders far ahead at rising captimes and bounds all configurations at every look, open runs and all.
 
     Args:
         problem: The question.
@@ -65,7 +65,7 @@ class DeepLadder:
         return self.intervals.plan
 
     def ask(self, slots: int) -> Targets:
-        """Everyone, as many positions further as there are slots; a rung higher every few of them."""
+        """Order all configurations, as many positions further as there are slots; a rung higher every few of them."""
         if self._n >= self._available:
             return no_targets()
         self._n = min(self._available, self._n + max(1, slots // len(self._everyone)))
@@ -167,7 +167,7 @@ class Engine:
 
 
 KINDS = ("upper", "lower", "paired", "certificate")
-"""Upper bound of the best (of anybody, where delta covers that), any leader's lower bound, duels with the best."""
+"""Upper bound of the best (of all, where delta covers that), any leader's lower bound, duels with the best."""
 
 
 def _wrong_now(procedure: Lockstep | Race | DeepLadder, truth: FloatArray) -> set[str]:

@@ -1,6 +1,6 @@
 """The harness of `test_procedures_cover.py` has teeth: errors planted on purpose are caught, honest twins are not.
 
-Each error sits in one replaceable part, and each is one that somebody has made or could make. Errors of the budget that
+Each error sits in one replaceable part, and each is one that has been made or could be made. Errors of the budget that
 no simulation of affordable size can see (the natural logarithm for the rung, seconds below 1) are caught exactly in
 `test_budget_exact.py`.
 """

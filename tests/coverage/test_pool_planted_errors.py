@@ -71,7 +71,7 @@ def test_proposals_judged_on_what_the_model_has_seen_are_caught() -> None:
 
 
 def test_batches_that_begin_too_early_are_caught() -> None:
-    """Proposals may begin together only where nobody had been when all of them were made."""
+    """Proposals may begin together only where no run had been started when all of them were made."""
     terms = replace(WITH_MODEL, singly=1)
     planted = Campaigns(LUCKY_FEW, 0.05, gamma=0.1, terms=terms, listed=(0.4,), kind=BeginsWithTheBatchBefore)
     wrong = planted.fail(40, seed=8)
@@ -122,7 +122,7 @@ def test_the_full_share_for_every_arrival_is_caught() -> None:
 
 
 def test_shares_by_current_rank_are_caught() -> None:
-    """Whoever looks best gets the largest share, on the very scores that make it look best."""
+    """The configuration that looks best gets the largest share, on the very scores that make it look best."""
     adversary = Omniscient(TWINS, 0.9, draws=60, expected=60, kinds=("lower",))
     level = SHARE["lower"] * adversary.delta
     assert adversary.fail(150, seed=2)["lower"].sum() <= limit_for(150, level)

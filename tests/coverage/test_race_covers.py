@@ -147,7 +147,7 @@ def test_the_other_forms_of_the_race_are_wrong_no_more_often_than_allowed(
 
 
 def test_a_scout_that_cannot_be_right_is_rarely_content(record_property: Record) -> None:
-    """Thirty configurations, each just not good enough for anyone: to stop after scouting means a wrong lower bound."""
+    """Thirty configurations, each just below 1 - epsilon: to stop after scouting means a wrong lower bound."""
     world = tosses(np.full(30, 0.69), goal=0.3)
     check("scouts", race_failures(world, Racing(60, QUICK), 100, 5), record_property)
 

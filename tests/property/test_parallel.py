@@ -138,7 +138,7 @@ class Field:
                 self.finish(self.flying[pick(len(self.flying))], "end", 1.0)
 
     def true_scores(self, config: int) -> FloatArray:
-        """What every run would score if nobody ever stopped it."""
+        """What every run would score if it were never stopped."""
         worth = UTILITY(self.seconds[config])
         if isinstance(self.plan, Ladder):
             return worth

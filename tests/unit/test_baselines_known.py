@@ -58,7 +58,7 @@ def bench_of(table: RuntimeTable, **wishes: object) -> Bench:
 
 @each_baseline
 def test_the_fastest_of_steady_configurations_is_found(name: str) -> None:
-    """Nothing is random but the order: whoever is fastest everywhere is best by utility and by runtime."""
+    """Nothing is random but the order: what is fastest everywhere is best by utility and by runtime."""
     table = steady(70.0, 30.0, 8.0, 120.0, 300.0, 50.0)
     # Structured Procrastination fills queues of thousands of instances for a fine goal; a coarse one shows it sooner.
     options = {"epsilon": 1.0} if name == "structured-procrastination" else {}
@@ -156,7 +156,7 @@ def test_no_captime_goes_beyond_what_the_table_knows() -> None:
 
 
 def test_a_race_costs_everybody_the_winners_time() -> None:
-    """The first to finish stops the rest; if all are cut nobody wins."""
+    """The first to finish stops the rest; if all are capped none wins."""
     bench = bench_of(table_of(np.array([[10.0, 200.0], [40.0, 300.0], [70.0, LIMIT]])))
     assert bench.race(np.array([1, 0, 2]), 0, LIMIT) == 0
     assert bench.spent == pytest.approx(30.0)
@@ -165,7 +165,7 @@ def test_a_race_costs_everybody_the_winners_time() -> None:
 
 
 def test_a_crash_without_a_timeout_is_refused() -> None:
-    """Nobody can say what it costs."""
+    """What it costs is not known."""
     table = RuntimeTable.build("endless", ["a", "b"], ["i"], np.array([[np.inf], [1.0]]), timeout=np.inf)
     with pytest.raises(ScenarioError, match="never ends and the table has no timeout"):
         simulate(table, utility=UTILITY, procedure="successive-halving", options={"captime": math.inf})

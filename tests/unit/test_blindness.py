@@ -71,7 +71,7 @@ def raced(workers: int) -> Watched:
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_race_begins_behind_the_scout(workers: int) -> None:
-    """Lower bounds and duels use no position that anybody had been told to run when the ranking was made."""
+    """Lower bounds and duels use no position that any configuration had been told to run when the ranking was made."""
     race = raced(workers)
     assert race._scouted > race._warm.positions, "the scout should have gone further than the warm start"
     assert race._start == race._pilot_end.max() >= race._scouted
@@ -100,7 +100,7 @@ def test_scouts_are_ranked_on_the_positions_of_the_rung() -> None:
 
 @pytest.mark.parametrize("earliest", [0, 90])
 def test_an_added_configuration_of_a_pool_begins_where_it_may(earliest: int) -> None:
-    """Behind everything that was run, and behind what else whoever added it had seen."""
+    """Behind everything that was run, and behind what else had been seen when it was added."""
     rng = np.random.default_rng(3)
     seconds = rng.uniform(1.0, 40.0, (12, 400))
     pool = Pool(Problem(10, UTILITY, 0.1, epsilon=0.2, n_instances=400, pool=PoolTerms(2, limit=10)), gamma=0.5)
@@ -146,7 +146,7 @@ def test_fixed_captimes_forget_bins_of_a_shorter_captime() -> None:
 
 @pytest.mark.parametrize("earliest", [0, 300])
 def test_an_added_configuration_of_a_race_begins_where_it_may(earliest: int) -> None:
-    """Behind everything that anybody had been told to run, and behind what else whoever added it had seen."""
+    """Behind everything that was ordered, and behind what else had been seen when it was added."""
     rng = np.random.default_rng(3)
     seconds = rng.uniform(1.0, 40.0, (3, 2000))
     race = Race(Problem(3, UTILITY, 0.1, epsilon=0.05, n_instances=2000))

@@ -50,7 +50,7 @@ def counts_of(index: IntArray, bins: int) -> IntArray:
 def test_the_bound_is_where_the_wealth_suffices_and_just_above_it_does_not(
     scores: FloatArray, log_inverse: float
 ) -> None:
-    """From below: never above the exact value, and closer to it than anyone will notice."""
+    """From below: never above the exact value, and within 1e-7 of it."""
     bound = mixture_lower(scores, log_inverse)
     if bound > 1e-200:
         assert log_wealth(scores, bound) >= log_inverse

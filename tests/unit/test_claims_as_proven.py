@@ -75,7 +75,7 @@ def test_a_ledger_keeps_the_step_it_was_begun_with(tmp_path: Path) -> None:
 
 
 def test_a_duel_counts_what_a_challenger_may_still_be_worth() -> None:
-    """Scores from 0 to 1 are not scores of 0: nothing is shown against whoever may have scored more than the leader."""
+    """Scores from 0 to 1 are not scores of 0: nothing is shown against what may have scored more than the leader."""
     shown = []
     for high in (0.0, 1.0):
         board = Scoreboard(2, 0.8)
@@ -127,7 +127,7 @@ def test_intervals_hold_at_all_times_only_where_nobody_joins() -> None:
 
 
 def test_the_certificate_rests_on_a_list_that_was_not_chosen_on_these_instances(tmp_path: Path) -> None:
-    """Whoever lists what an earlier campaign found on the same instances has chosen by what is to be judged."""
+    """A list of what an earlier campaign found on the same instances is chosen by what is to be judged."""
     result = run_campaign(
         question_on(small_table()), tmp_path / "a.ledger", make_executor=virtual_slots(small_table(), 2)
     )

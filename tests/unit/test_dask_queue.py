@@ -130,7 +130,7 @@ def test_a_job_whose_worker_has_made_a_run_was_worth_it(clock: SimpleNamespace) 
 def test_jobs_that_come_to_nothing_are_asked_for_ever_more_rarely_and_then_given_up(
     clock: SimpleNamespace, tmp_path: Path
 ) -> None:
-    """The reason is the last line of the job's own output; other workers that are there are reason enough to go on."""
+    """The reason is the last line of the job's own output; with other workers there the campaign continues."""
     output = tmp_path / "job-%J.err"
     jobs = Scripted(1)
     gaps, last = [], clock.now

@@ -141,7 +141,7 @@ def test_the_json_fields_are_the_documented_ones() -> None:
 
 
 def test_compared_procedures_have_the_documented_object_each(workplace: Path) -> None:
-    """{"compare": {name: object}}, and a trace for each; whoever refuses is left out, and the exit code says so."""
+    """{"compare": {name: object}}, and a trace for each; one that refuses is left out, and the exit code says so."""
     line = f"{EXAMPLE} --json --trace story.csv"
     compared = typed(f"{line} --compare race,up,naive")
     assert compared.exit_code == 3
@@ -273,7 +273,7 @@ def test_the_table_shown_is_the_one_in_the_examples() -> None:
 
 
 def test_the_picture_in_the_readme_is_small() -> None:
-    """Nobody downloads megabytes to read a front page."""
+    """A front page is read without downloading megabytes."""
     assert (ROOT / "docs" / "pictures" / "demo-epsilon.png").stat().st_size < 150_000
 
 

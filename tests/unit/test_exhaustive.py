@@ -59,7 +59,7 @@ def test_every_match_on_an_enumeration_is_exhaustive() -> None:
 
 
 def test_no_status_is_compared_one_by_one() -> None:
-    """`status is Status.LOST` would silently be false for a status that nobody thought of."""
+    """`status is Status.LOST` would silently be false for a status that is added later."""
     compared = [
         f"{name}:{node.lineno}: {ast.unparse(node)}"
         for name, tree in modules()

@@ -144,7 +144,7 @@ def test_naives_sample_sizes_are_those_of_the_paper() -> None:
 
 
 def table_of(seconds: float, timeout: float) -> RuntimeTable:
-    """Everybody takes as long on everything."""
+    """All runs take as long."""
     return RuntimeTable.build("even", ["a", "b"], map(str, range(9)), np.full((2, 9), seconds), timeout=timeout)
 
 
@@ -220,7 +220,7 @@ def test_every_contender_has_a_curve_and_those_with_a_guarantee_an_epsilon(answe
 
 
 def test_guarantees_that_come_at_the_end_are_marked_where_they_come(answers: list[Row]) -> None:
-    """A star for whoever ended within its budget, at its end, on its curve; nothing for whoever did not."""
+    """A star for a method that ended within its budget, at its end, on its curve; nothing for one that did not."""
     ends = {row.label: row for row in answers if row.panel == IN_FORCE}
     assert set(ends) == {"LeapsAndBounds", "CapsAndRuns", "ImpatientCapsAndRuns"}
     assert all(row.why for row in ends.values() if math.isnan(row.y))
@@ -283,7 +283,7 @@ def test_the_new_rule_skips_short_captimes() -> None:
 
 
 def test_renumbering_changes_names_and_rows_together() -> None:
-    """Whoever is called x takes x's time, in every order."""
+    """The configuration called x takes x's time, in every order."""
     setting = Setting(synthetic_table(1, 6, 20, limit=1.5))
     other = renumbered(setting, 4).table
     assert other.configs != setting.table.configs

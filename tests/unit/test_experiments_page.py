@@ -113,7 +113,7 @@ def free(band: Band) -> Band:
 
 
 def test_the_page_in_the_repository_is_made_of_the_numbers_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has typed in it, every picture is there, and all of it together is small."""
+    """It was not edited by hand, every picture is there, and all of it together is small."""
     page = (EXPERIMENTS_FOLDER / "README.md").read_text(encoding="utf-8")
     assert script(monkeypatch, "build_readme").page_of(EXPERIMENTS_FOLDER / "results", "results") == page
     links = re.findall(r"\]\(([^)]+)\)", page)
@@ -149,7 +149,7 @@ def test_other_configurators_see_the_same_runs_at_the_same_cost(monkeypatch: pyt
     found = peers.rows_of([target], "peer", "no guarantee", [1.0, 3.0, 10.0], setting)
     assert np.isnan(found[0].y)
     assert found[1].y > found[2].y == 0.0
-    # Whoever has to be told a budget is run several times; of those that have answered by then the last one counts.
+    # A method that has to be told a budget is run several times; the last one that has answered by then counts.
     later = peers.TableTarget(setting, setting.log_laplace, 0, budget=5.5)
     later.incumbents = [(9.0, 3)]
     both = peers.rows_of([target, later], "peer", "no guarantee", [3.0, 7.0, 10.0], setting)

@@ -1,4 +1,4 @@
-"""The published files, as far as anybody can test without having them: small stand-ins in their very formats.
+"""The published files, as far as they can be tested without having them: small stand-ins in their very formats.
 
 minisat: `measurements.dump`, a pickled dictionary from command line to list of runtimes, not cut at the timeout. CPLEX:
 `cplex_rcw_rt_seed520.npy`, `cplex_region_rt_seed520.npy`, a row per configuration, a column per instance. The commands

@@ -58,7 +58,7 @@ def test_an_order_is_a_longer_captime_or_two_percent_more_runs() -> None:
 
 
 def test_captimes_rise_until_they_hide_less_than_chance_does() -> None:
-    """At the end nobody who is still looked at has more to gain from a longer captime than from more runs."""
+    """At the end no configuration that is still run has more to gain from a longer captime than from more runs."""
     table = synthetic_table(2, 6, 4000, limit=900.0)
     question = Question(table.seconds, "fixed-captimes", utility="log-laplace(60, 1)", limit=900.0, delta=0.1)
     outcome, made = question.run()
@@ -91,6 +91,6 @@ def test_it_costs_a_fraction_of_oup_and_says_what_delta_covers() -> None:
 
 
 def test_one_configuration_needs_no_run() -> None:
-    """There is nobody to compare it with."""
+    """There is no other to compare it with."""
     result = simulate(synthetic_table(1, 1, 10, limit=9.0), utility="uniform(60)", procedure="fixed-captimes")
     assert (result.outcome.stopped, result.cpu_seconds) == ("single", 0.0)

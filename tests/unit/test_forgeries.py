@@ -1,6 +1,6 @@
 """Forgeries of real ledgers, with all hashes made anew: each is refused, and the reason is named."""
 
-# ruff: noqa: S608 (the forger writes SQL, with nobody's input in it)
+# ruff: noqa: S608 (the forger writes SQL, without any input in it)
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -405,7 +405,7 @@ def test_an_order_that_does_not_follow_from_the_seed_is_taken_on_trust(tmp_path:
 
 
 def test_an_instance_cannot_stand_in_a_stream_twice(tmp_path: Path) -> None:
-    """One that everybody solves, listed again and again, would be no independent sample."""
+    """One that all configurations solve, listed again and again, would be no independent sample."""
     ledger = real_ledger("race", tmp_path)
     forge(ledger, scenario_changed(lambda told: told["instances"]["list"].__setitem__(7, told["instances"]["list"][3])))
     with pytest.raises(LedgerDamaged, match="names an instance twice"):

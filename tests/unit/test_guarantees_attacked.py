@@ -128,7 +128,7 @@ def test_coup_stamps_the_gamma_of_the_pool_that_was_searched(workers: int) -> No
 
 
 def test_a_pool_ends_on_a_stream_that_is_shorter_than_its_pilot() -> None:
-    """Everybody who ran the whole stream has left the pilot, although the pilot is longer."""
+    """A configuration that ran the whole stream has left the pilot, although the pilot is longer."""
     table = synthetic_table(1, 30, 3, limit=900.0)
     result = simulate(table, utility="uniform(60)", procedure="pool", epsilon=0.999)
     assert result.outcome.stopped in {"instances", "configurations", "epsilon"}

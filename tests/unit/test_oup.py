@@ -119,7 +119,7 @@ def test_oup_is_wrong_no_more_often_than_allowed() -> None:
 
 
 def test_the_best_is_not_eliminated_and_epsilon_never_rises() -> None:
-    """A clear winner among twenty, found long before everyone has seen much."""
+    """A clear winner among twenty, found long before the others have many runs."""
     table = synthetic_table(5, 20, 8000, limit=900.0)
     result = simulate(table, utility="uniform(60)", procedure="oup", epsilon=0.1)
     truth = np.maximum(0.0, 1.0 - table.seconds / 60.0).mean(axis=1)
@@ -131,7 +131,7 @@ def test_the_best_is_not_eliminated_and_epsilon_never_rises() -> None:
 
 
 def test_one_configuration_needs_no_run() -> None:
-    """There is nobody to compare it with."""
+    """There is no other to compare it with."""
     result = simulate(synthetic_table(1, 1, 10, limit=9.0), utility="uniform(60)", procedure="oup")
     assert (result.outcome.stopped, result.cpu_seconds) == ("single", 0.0)
 

@@ -24,7 +24,7 @@ def contest_of(*ahead: list[float]) -> Contest:
 
 
 def test_who_is_ahead_after_a_few_runs_is_settled_first() -> None:
-    """In every round, the furthest ahead first; who has met the leader often enough waits as everybody does."""
+    """In every round, the furthest ahead first; one that has met the leader often enough waits as all others do."""
     contest = contest_of([0.1] * 4, [0.3] * 4, [-0.1] * 4, [0.2] * 40)
     for rounds in (1, 2):
         assert contest.order(np.arange(4), rounds).tolist() == [1, 0]
@@ -45,7 +45,7 @@ def test_few_equal_scores_do_not_make_hopeless() -> None:
 
 
 def test_who_has_not_met_the_leader_takes_no_part() -> None:
-    """A newcomer, and whoever has nothing in common with a new leader."""
+    """A newcomer, and a configuration that has nothing in common with a new leader."""
     contest = contest_of([], [0.5] * 4)
     contest.enter()
     assert contest.order(np.arange(3), 1).tolist() == [1]
@@ -84,7 +84,7 @@ def test_a_better_one_takes_the_lead_sooner(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _changes_of_the_lead(seed: int, gamma: float) -> int:
-    """Sixty that are all alike: whoever takes the lead was lucky."""
+    """Sixty that are all alike: what takes the lead was lucky."""
     rng = np.random.default_rng(seed)
     table = table_of(30.0 * np.exp(0.5 * rng.standard_normal((60, 400))))
     pool = Pool(Problem(60, UTILITY, 0.1, epsilon=0.02, n_instances=400, seed=seed), gamma=gamma)

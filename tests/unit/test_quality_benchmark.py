@@ -20,7 +20,7 @@ def cell(method: str, seed: int, story: list[list[Any]], budget: float = 120.0) 
 
 
 def test_the_incumbent_is_the_last_one_named_by_then() -> None:
-    """And the default before anybody was named."""
+    """And the default before any was named."""
     searched = cell("captime", 1, [[0.0, {"x": 0}], [30.0, {"x": 1}], [90.0, {"x": 2}]])
     assert [incumbent_at(searched, spent) for spent in (0.0, 29.0, 60.0, 120.0)] == [
         {"x": 0},
@@ -94,7 +94,7 @@ def test_a_new_incumbent_has_all_of_its_example_run_again(tmp_path: Path, monkey
 
 
 def test_nothing_is_said_about_nothing() -> None:
-    """No searches, no points; ours alone has nobody to be compared with."""
+    """No searches, no points; ours alone has nothing to be compared with."""
     assert points_of({}, {}, [1.0]) == []
     alone = Point("toy", "captime", 1.0, 1, 0.5, 0.1, 0.0, 0.0)
     assert verdict([alone]) == ["behind by more than noise: 0 of 0 comparisons"]

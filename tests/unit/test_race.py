@@ -140,7 +140,7 @@ def test_before_anything_is_known_it_names_somebody_and_claims_nothing() -> None
 
 
 def test_a_single_configuration_needs_no_run() -> None:
-    """There is nobody to compare it with."""
+    """There is no other to compare it with."""
     run = run_of(runtimes(1, 50))
     assert run.race.finished() == "single"
     assert len(run.race.ask(8)) == 0
@@ -162,7 +162,7 @@ def test_two_configurations_use_up_a_short_table_and_keep_what_was_shown(n_insta
 @pytest.mark.parametrize("n_instances", [1, 5, 60])
 @pytest.mark.parametrize("n_configs", [3, 20, 30])
 def test_many_configurations_use_up_a_short_table(n_configs: int, n_instances: int, paired: bool) -> None:
-    """Whoever has no instance left does not keep the others waiting."""
+    """A configuration without an instance left does not keep the others waiting."""
     rng = np.random.default_rng(n_instances)
     run = run_of(rng.uniform(1.0, 60.0, (n_configs, n_instances)), epsilon=0.001, paired=paired)
     run.to_the_end()
@@ -325,7 +325,7 @@ def test_selection_mode_spends_as_documented(asked: Asked) -> None:
 
 
 def test_simultaneous_mode_spends_as_documented(asked: Asked) -> None:
-    """Everything is divided by the number of configurations, and everybody has a lower bound."""
+    """Everything is divided by the number of configurations, and each of them has a lower bound."""
     run = run_of(overtaken(), epsilon=0.1, mode="simultaneous")
     run.to_the_end()
     assert run.race.certificate().mode == "simultaneous"
@@ -335,7 +335,7 @@ def test_simultaneous_mode_spends_as_documented(asked: Asked) -> None:
 
 
 def test_the_interval_shown_spends_a_share_that_no_ranking_has_touched(asked: Asked) -> None:
-    """Its scores include the warm start, so its level is the same for everybody, before and after."""
+    """Its scores include the warm start, so its level is the same for all, before and after."""
     run = run_of(overtaken(), epsilon=0.1)
     run.to_the_end()
     known = {told(SHARE["upper"] * DELTA), told(SHARE["shown"] * DELTA / 4)}
@@ -343,7 +343,7 @@ def test_the_interval_shown_spends_a_share_that_no_ranking_has_touched(asked: As
 
 
 def test_in_selection_mode_only_leaders_have_lower_bounds() -> None:
-    """Nobody else pays for one."""
+    """No other configuration pays for one."""
     run = run_of(runtimes(5, 4000), epsilon=0.1)
     run.to_the_end()
     assert np.flatnonzero(run.race.lower).tolist() == [0]
@@ -416,7 +416,7 @@ def test_how_long_the_warm_start_is_depends_on_no_result() -> None:
 
 
 def test_whoever_was_halved_away_skips_the_rest_of_the_warm_start_for_ever() -> None:
-    """And is ranked behind all who continued; everybody begins the race on the same position."""
+    """And is ranked behind all that continued; all begin the race on the same position."""
     run = run_of(runtimes(8, 4000, gap=3.0), epsilon=0.02)
     run.until_the_start()
     ran = run.race._board._loss_counts.sum(axis=1)
@@ -443,7 +443,7 @@ def test_who_goes_on_is_judged_on_the_positions_of_the_round_alone() -> None:
     skipping = []
     for later in (1.0, 55.0):
         changed = seconds.copy()
-        # Whoever was chosen meets easy or hard instances after the first round, on positions others may come to run.
+        # The chosen one meets easy or hard instances after the first round, on positions others may come to run.
         changed[:, 4:far] = np.where(trial.replay.tally.n[:, None] >= far, later, changed[:, 4:far])
         run = run_of(changed, epsilon=0.2)
         while run.race._scout is not None:
@@ -490,7 +490,7 @@ def scouts_of(table: FloatArray, epsilon: float) -> tuple[set[int], int]:
 
 
 def test_more_are_tried_if_the_first_few_leave_it_open_and_only_the_first_positions_decide_that() -> None:
-    """Who is good enough for anyone may be rare. What the few meet later must not send others to the same positions."""
+    """A configuration above the goal may be rare. What the few meet later must not send others to those positions."""
     table = np.full((400, 4000), 9.0)  # worth 0.85 each
     table[36] = 0.5  # the only good one, a scout only if more are called
     first = {0, 57, 114, 171, 228, 285, 342, 399}
@@ -601,7 +601,7 @@ def test_clearing_belongs_to_one_leader() -> None:
 
 
 def test_a_change_of_leader_forgets_what_the_old_one_had_cleared() -> None:
-    """Crowning by hand in the middle of a race: everybody else is open again unless the new leader clears them."""
+    """Crowning by hand in the middle of a race: all others are open again unless the new leader clears them."""
     run = run_of(runtimes(5, 4000), epsilon=0.1)
     run.to_the_end()
     race = run.race

@@ -1,4 +1,4 @@
-"""Captimes of the race grow as epsilon shrinks, and only where nobody has been yet."""
+"""Captimes of the race grow as epsilon shrinks, and only on positions without a run."""
 
 from itertools import pairwise
 

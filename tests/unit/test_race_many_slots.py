@@ -1,4 +1,4 @@
-"""The race with many slots: nobody waits for stragglers, nobody is left out, and everything is decided in time."""
+"""The race with many slots: it does not wait for stragglers, leaves none out, and decides everything in time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Story:
         warm_orders: Configurations and lengths of every order of the warm start, in order.
         started_before: Positions on which runs had been submitted when the race's start was fixed.
         open_at_start: Runs of the warm start that were under way then.
-        ordered: Positions of the warm start that everybody was told to run.
+        ordered: Positions of the warm start that all were told to run.
         counted: Scores of the warm start that upper bounds counted just then, by configuration.
         utilisation: The share of worker seconds spent on runs.
     """
@@ -120,7 +120,7 @@ def members_by_position(story: Story) -> list[set[int]]:
 
 @pytest.mark.parametrize("workers", [8, 64, 300])
 def test_who_runs_a_position_of_the_warm_start_is_decided_at_once_for_all(workers: int) -> None:
-    """The first order that reaches a position names everybody who will ever run it: nobody is let in later."""
+    """The first order that reaches a position names all that will ever run it: none is let in later."""
     story = told(spread_out(40), workers)
     for position, members in enumerate(members_by_position(story)):
         first = next(set(config) for config, n in story.warm_orders if n and max(n) > position)
@@ -160,7 +160,7 @@ def test_later_positions_decide_neither_who_takes_part_nor_the_prior(workers: in
     np.testing.assert_array_equal(other.race._log_rank, first.race._log_rank)
 
 
-# ---------------------------------------------------------------- nobody left out
+# ---------------------------------------------------------------- none left out
 
 
 @pytest.mark.parametrize("workers", [8, 64, 300])
@@ -174,7 +174,7 @@ def test_upper_bounds_count_every_run_of_the_warm_start_also_those_under_way(wor
 
 
 def test_a_straggler_counts_up_to_what_it_may_still_be_worth_and_with_its_score_in_the_end() -> None:
-    """One configuration hangs on a position of the warm start while everybody races."""
+    """One configuration hangs on a position of the warm start while all others race."""
     seconds = np.full((2, 400), 2.0)
     seconds[1] = 3.0
     seconds[1, 1] = 290.0

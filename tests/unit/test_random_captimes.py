@@ -97,7 +97,7 @@ class Known:
 
     Attributes:
         state: In words.
-        seconds: How long it takes if nobody stops it, or was last seen unfinished.
+        seconds: How long it takes without a captime, or was last seen unfinished.
         interval: What is known of its score, with B = 1 and with B = 1.6.
         longest: The longest captime.
         running: It is only known to be unfinished after this many seconds.
@@ -189,7 +189,7 @@ def test_a_stopped_run_hides_what_an_answer_just_then_is_worth(utility: Utility,
 def test_intervals_contain_the_score(
     *, utility: Utility, boost: float, draw: float, seconds: float, longest: float, share: float
 ) -> None:
-    """Whatever is known of a run, the score it would have if nobody had stopped it lies within."""
+    """Whatever is known of a run, the score it would have if it had not been stopped lies within."""
     run = np.array([seconds])
     _, score, same = settled(planned(utility, boost, np.inf, np.array([draw])), run)
     plan = planned(utility, boost, longest, np.array([draw]))
@@ -261,7 +261,7 @@ def test_accepting_a_run_that_ends_exactly_at_its_captime_is_biased() -> None:
 def test_a_utility_continuous_from_the_left_would_be_biased() -> None:
     """Planted: "1 up to and including 300 s". A run at 300 s is worth 1 there and counts 0 on average."""
     ends_at = np.array([300.0])
-    worth = 1.0  # of that run, to somebody who says t <= 300
+    worth = 1.0  # of that run, by the rule t <= 300
 
     def planted(draws: FloatArray) -> FloatArray:
         # The first moment from which such a utility is at v or below is 300 s, for every draw.
@@ -342,7 +342,7 @@ def test_an_instance_met_again_has_a_draw_of_its_own() -> None:
 
 
 def test_nobody_but_the_position_moves_a_captime() -> None:
-    """The level does not, and no configuration is mentioned at all: everybody meets the same captimes."""
+    """The level does not, and no configuration is mentioned at all: all meet the same captimes."""
     plan = plan_of(5)
     position = np.arange(50)
     at_zero = plan.captime(np.zeros(50, dtype=np.int64), position)

@@ -183,7 +183,7 @@ def test_the_product_limit_is_the_textbooks() -> None:
 
 
 def test_without_cuts_the_product_limit_is_the_plain_share_and_failures_never_answer() -> None:
-    """Three answers, one failure: the share ends at 3/4, and behind the failure's captime nobody knows."""
+    """Three answers, one failure: the share ends at 3/4, and behind the failure's captime nothing is known."""
     runs = plain_runs([ANSWERED, ANSWERED, ANSWERED, FAILED], [1, 2, 3, 0.1], [10, 10, 10, 10])
     found = product_limit(runs, np.array([1.0, 2.5, 9.0, 11.0]))
     assert found[:3].tolist() == pytest.approx([0.0, 0.5, 0.75])
@@ -225,7 +225,7 @@ def test_what_if_holds_estimates_between_certain_ends(story: Story) -> None:
         assert (regret[~np.isnan(regret)] >= 0.0).all()
         both = ~np.isnan(regret[story.leader])
         assert (family.certified_regret(story.leader)[both] >= regret[story.leader][both] - 1e-9).all()
-        # Nobody wins because nothing is known of the recommended one.
+        # No other one wins because nothing is known of the recommended one.
         assert ((family.best(story.leader) == -1) == ~known[story.leader]).all()
         assert np.isnan(regret[:, ~known[story.leader]]).all()
         assert family.possible().any(axis=0).all()
@@ -237,7 +237,7 @@ def test_what_if_holds_estimates_between_certain_ends(story: Story) -> None:
 
 
 def test_what_if_reaches_from_a_second_to_an_hour_whatever_was_measured(story: Story, by_hand: Story) -> None:
-    """The fixed families have the same numbers for everybody; beyond the longest captime little is certain."""
+    """The fixed families have the same numbers for all campaigns; beyond the longest captime little is certain."""
     for told in (story, by_hand):
         answers = what_if(told)
         assert answers is not None
@@ -248,7 +248,7 @@ def test_what_if_reaches_from_a_second_to_an_hour_whatever_was_measured(story: S
         deadline = fixed[0]
         beyond = deadline.parameter > answers.last
         assert beyond.any()
-        # Nobody was watched so long: whoever has not answered by then may yet, and nobody is taken to have.
+        # No run was watched for that long: one that has not answered by then may yet, and none is taken to have.
         assert (deadline.lower[:, beyond] <= deadline.lower[:, ~beyond].max(axis=1, keepdims=True) + 1e-12).all()
         assert (deadline.upper[:, beyond] >= deadline.upper[:, ~beyond].max(axis=1, keepdims=True) - 1e-12).all()
         open_ended = np.nan_to_num(answers.distributions.estimate).max(axis=1) < 0.98
@@ -345,7 +345,7 @@ def test_runs_that_took_no_time_do_not_stretch_the_axes(story: Story) -> None:
 
 
 def test_dominance_is_about_the_recommended_one_or_nobody(story: Story) -> None:
-    """With few runs of the leader there is no estimate of it, and whoever comes next does not take its place."""
+    """With few runs of the leader there is no estimate of it, and the next one does not take its place."""
     assert dominance_view(story) is not None
     assert story.runs is not None
     own = np.flatnonzero(story.runs.config == story.leader)
@@ -373,7 +373,7 @@ def test_any_two_on_the_page_are_the_ledgers_runs(story: Story) -> None:
     at = {name: number for number, name in enumerate(data["instances"])}
     for place, (steps, seconds, kinds) in enumerate(data["runs"]):
         own = story.runs.of(config[place])
-        # Where nobody else was run there is nothing to compare.
+        # Where no other was run there is nothing to compare.
         places = [at.get(story.instances[position]) for position in own.position.tolist()]
         known = {where: row for row, where in enumerate(places) if where is not None}
         rows = [known[where] for where in np.cumsum(steps).tolist()]

@@ -59,7 +59,7 @@ def test_without_a_default_all_settings_are_listed() -> None:
 
 
 def test_values_stand_in_the_order_of_their_parameter() -> None:
-    """An ordinal parameter's groups and ticks go from its first value to its last, whoever was met first."""
+    """An ordinal parameter's groups and ticks go from its first value to its last, in whatever order they were met."""
     assert [value_text(True), value_text(False)] == ["true", "false"]
     story = read_story(raced_ledger())
     choices = ["low", "middle", "high"]

@@ -88,7 +88,7 @@ def test_a_leader_that_was_lucky_at_first_is_no_trend() -> None:
 
 
 def test_too_few_runs_and_runs_that_are_all_alike_say_nothing() -> None:
-    """Nor do runs that were stopped before anybody could see how long they take."""
+    """Nor do runs that were stopped before it could be seen how long they take."""
     assert trend_of(made(np.arange(1.0, 51.0), np.full(50, 100.0))) is None
     assert trend_of(made(np.full(MANY, 5.0), np.full(MANY, 1.0))) is None
     stopped = made(np.linspace(1.0, 2.0, MANY), np.full(MANY, 0.5))

@@ -24,7 +24,7 @@ CLEAR = "\x1b[2J"
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that jumps a minute every time somebody looks at it."""
+    """A clock that jumps a minute every time it is read."""
     ticks = iter(np.arange(0.0, 1e9, 60.0).tolist())
     monkeypatch.setattr("captime.report.campaign_view.time.monotonic", lambda: next(ticks))
 

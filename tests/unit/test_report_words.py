@@ -36,7 +36,7 @@ def account(held: Certificate, **more: object) -> Account:
 
 
 def test_on_a_space_both_halves_of_the_claim_are_said() -> None:
-    """About the space, for which random draws speak, and about each one tried, whoever proposed it."""
+    """About the space, for which random draws speak, and about each one tried, drawn or proposed."""
     said = statement(account(HELD, pool=17, draws=9))
     assert said == (
         "With probability at least 90 %, c1 is within 0.1000 of the best of the space, its luckiest 10.0 % left out, "
@@ -169,7 +169,7 @@ def test_the_bound_of_a_ledger_has_a_name(scenario: dict[str, object], bound: st
 
 
 def test_lessons_are_not_called_checked(tmp_path: Path) -> None:
-    """What the model was told is not on record, so nobody can check it."""
+    """What the model was told is not on record, so it cannot be checked."""
     facts = {"campaign": "x", "runs": 12, "ledger": "old.ledger", "head": "h"}
     story = a_story(tmp_path, Noted(1, "learned", facts))
     assert [each.standing for each in assumptions(story) if "could learn" in each.words] == ["assumed"]
@@ -184,13 +184,13 @@ def test_lessons_are_not_called_checked(tmp_path: Path) -> None:
     ],
 )
 def test_the_order_of_instances_is_told_as_it_was(tmp_path: Path, sampling: str, words: str) -> None:
-    """Nobody shuffled what was given."""
+    """What was given is not shuffled."""
     story = a_story(tmp_path, instances={"sampling": sampling, "list": [["a", "#"]]})
     assert words in assumptions(story)[0].words
 
 
 class Given(Numbered):
-    """Instances as somebody listed them."""
+    """Instances in the order of a list."""
 
     def describe(self) -> dict[str, object]:
         """How they are met."""
@@ -198,7 +198,7 @@ class Given(Numbered):
 
 
 def test_a_campaign_on_a_given_order_does_not_call_it_random(folder: Path) -> None:
-    """It has to be, and nobody here has made it so; and a single run that was given up is one run."""
+    """It has to be, and captime has not made it so; and a single run that was given up is one run."""
     result = search(replace(on_space(1, epsilon=0.6), stream=Given(3000)), ledger_in(folder))
     result.census.verdicts["wall"] = 1
     said = said_by_campaign(result)

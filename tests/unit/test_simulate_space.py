@@ -97,7 +97,7 @@ def test_what_a_target_says_it_is_worth_is_what_its_runs_are_worth(make: Callabl
 
 
 def test_beyond_a_cliff_nothing_is_worth_much_and_the_best_stand_near_it() -> None:
-    """As many fall as were asked for, the fast ones above all, and nobody else changes."""
+    """As many fall as were asked for, the fast ones above all, and no other changes."""
     here, utility = space(), parse_utility(UTILITY)
     drawn = [here.draw(7, number) for number in range(1000)]
     fallen = []
@@ -133,7 +133,7 @@ def test_a_recorded_configuration_behaves_as_it_did() -> None:
 
 
 def test_a_learnt_target_knows_what_matters() -> None:
-    """Configurations that nobody recorded are judged by those like them."""
+    """Configurations that were not recorded are judged by those like them."""
     target, utility = learnt(), parse_utility(UTILITY)
     fast, slow = target.worths([{"on": True, "x": 0.97, "n": 400}, {"on": False, "x": 0.03}], utility)
     assert fast > slow + 0.2
@@ -154,7 +154,7 @@ def test_campaigns_on_a_space_find_something_good_and_say_what_it_is_worth() -> 
 
 
 def test_the_certificate_is_about_whoever_leads() -> None:
-    """Not about somebody of whom more was proved before a better bet was found."""
+    """Not about one of which more was proved before a better bet was found."""
     leaders = []
 
     def watch(procedure: Procedure, _: Replay) -> None:
@@ -232,7 +232,7 @@ def test_a_draw_that_equals_the_default_stays_a_draw() -> None:
 
 
 def test_the_default_does_not_count_for_gamma() -> None:
-    """One draw fewer than gamma takes, and the default: the goal is missed, and nobody is compared with the default."""
+    """One draw fewer than gamma takes, and the default: the goal is missed, and none is compared with the default."""
     gammas = GammaBets(DRAWS * 0.1, 0.25)
     draws = gammas.draws_for(0.25) - 1
     table, here = with_default(recorded(draws)), space()

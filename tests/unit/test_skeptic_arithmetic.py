@@ -115,7 +115,7 @@ def test_nothing_is_shown_to_be_worth_less_than_it_scored() -> None:
 
 
 def test_the_weights_of_all_ranks_sum_to_at_most_one() -> None:
-    """The check pays for leaders as the documents say, whoever leads."""
+    """The check pays for leaders as the documents say, whichever configuration leads."""
     pilot = Pilot(16, {config: config for config in range(50)}, 50)
     assert sum(pilot.weight(config) for config in range(50)) <= 1
     assert pilot.weight(0) == Fraction(1, 2)

@@ -75,13 +75,13 @@ def test_the_scouts_bound_begins_at_position_16_and_has_4_percent_of_delta() -> 
     assert check._scouted() == expected
     assert MEANS.lower_bound(low[16:], 1 / (Fraction(10, 100) * DELTA)) > expected > 0.5
     assert MEANS.lower_bound(low[8:], 1 / (Fraction(4, 100) * DELTA)) > expected
-    # Where another one was started first from there on, the leader is not the champion, whoever came first before.
+    # Where another one was started first from there on, the leader is not the champion, whichever came first before.
     other[16] = answered(50, 50.0)
     assert RaceCheck(books_of([champion, other]), question(), claim())._scouted() == 0.0
 
 
 def test_an_epsilon_that_only_a_larger_share_shows_is_refused(tmp_path: Path) -> None:
-    """The ledger of a scout that is good enough for anyone, with as much claimed as 10 % of delta would show."""
+    """The ledger of a scout that reaches 1 - epsilon, with as much claimed as 10 % of delta would show."""
     path = tmp_path / "a.ledger"
     written(path, 0.001 * runtimes(5, 100, 0.1), epsilon=0.2, workers=1, short=False)
     books, asked, held = newest(path)
@@ -170,7 +170,7 @@ def joined(position: int, first: int = 0) -> Books:
 
 
 def test_a_latecomer_begins_behind_everything_that_was_started_before_it_was_added() -> None:
-    """Position 20, not 19: whoever added it may have seen that one. And not before where it says it begins."""
+    """Position 20, not 19: that one may have been seen when it was added. And not before where it says it begins."""
     assert read_late(joined(20), 4).begin == {2: 20}
     assert read_late(joined(23), 4).begin == {2: 23}
     for position in (19, 12, 4):
@@ -288,7 +288,7 @@ def warm(late_row: int, means: Sequence[float]) -> Books:
 
 
 def test_who_is_let_into_a_rung_late_has_the_better_scores() -> None:
-    """Decided before anybody was started there, or by scores on earlier positions alone."""
+    """Decided before any run was started there, or by scores on earlier positions alone."""
 
     def read(late_row: int, means: Sequence[float]) -> None:
         def scores(config: int) -> Any:

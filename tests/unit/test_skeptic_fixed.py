@@ -1,4 +1,4 @@
-# ruff: noqa: S608 (the forger writes SQL, with nobody's input in it)
+# ruff: noqa: S608 (the forger writes SQL, without any input in it)
 import re
 from dataclasses import replace
 from pathlib import Path

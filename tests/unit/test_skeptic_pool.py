@@ -1,6 +1,6 @@
-"""The skeptic on pools: honest ledgers are confirmed, each kind of lie is found; and races that somebody joined."""
+"""The skeptic on pools: honest ledgers are confirmed, each kind of lie is found; and races with latecomers."""
 
-# ruff: noqa: S608 (the forger writes SQL, with nobody's input in it)
+# ruff: noqa: S608 (the forger writes SQL, without any input in it)
 import json
 import math
 import shutil
@@ -49,7 +49,7 @@ def ledger(original: Path, tmp_path: Path) -> Path:
 
 
 def test_an_honest_pool_is_confirmed(original: Path) -> None:
-    """With an account of what was checked: draws, positions, gamma, everybody."""
+    """With an account of what was checked: draws, positions, gamma, all configurations."""
     found = audited(original)
     assert (found.verdict, found.why) == ("confirmed", "")
     told = "\n".join(found.account)
@@ -74,7 +74,7 @@ def test_pools_of_other_kinds_are_confirmed(order: str, tmp_path: Path) -> None:
 
 
 def test_batches_begin_together_and_are_confirmed(tmp_path: Path) -> None:
-    """Proposals of a batch are on record before any of them runs, and begin where nobody had been by then."""
+    """Proposals of a batch are on record before any of them runs, and begin where no run had been started by then."""
     path = tmp_path / "batches.ledger"
     left = iter(range(600))
     search(on_space(1, epsilon=0.02, options={"gamma": 0.02}), path, interrupted=lambda: next(left, None) is None)
@@ -105,7 +105,7 @@ def test_draws_are_recomputed_in_the_order_of_the_parameters() -> None:
 
 @pytest.mark.parametrize(("scored", "wins"), [(0.95, True), (0.7, False)])
 def test_positions_that_only_the_leader_ran_count_as_far_as_they_can(scored: float, wins: bool) -> None:
-    """Nobody scores more than 1: that speaks for a leader that scored nearly as much, and against one that did not."""
+    """No score is more than 1: that speaks for a leader that scored nearly as much, and against one that did not."""
     leader, nobody = np.full(200, scored), np.empty(0)
     ends = {0: leader, 1: nobody}
     check = SimpleNamespace(
@@ -180,7 +180,7 @@ def test_a_favourite_that_begins_where_it_was_made_for_is_found(ledger: Path) ->
         first = reader.outcomes()
         begun = int(first["position"][first["config"] == late[0]].min())
     audited(ledger)
-    # As if everybody had run further by the time it was added.
+    # As if all had run further by the time it was added.
     before = f"(SELECT max(seq) FROM start WHERE seq < {note.sequence})"
     forge(ledger, f"UPDATE start SET position = {begun + 500} WHERE seq = {before}")
     with pytest.raises(LedgerDamaged):
@@ -235,7 +235,7 @@ def test_gamma_is_the_same_by_both_readings(goal: float) -> None:
     ],
 )
 def test_shares_are_the_same_by_both_readings(terms: PoolTerms, space: dict[str, bool] | None) -> None:
-    """Listed ones, draws with their ranks, and proposals, whoever made them."""
+    """Listed ones, draws with their ranks, and proposals, of the model or of the user."""
     goal = 0.3
     question = Question(UTILITY, Fraction(1, 10), "pool", {}, 0, space=space, n_listed=terms.limit or terms.n_listed)
     gammas = Gammas(0.04, goal)

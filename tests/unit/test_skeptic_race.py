@@ -1,4 +1,4 @@
-# ruff: noqa: S608 (the forger writes SQL, with nobody's input in it)
+# ruff: noqa: S608 (the forger writes SQL, without any input in it)
 import json
 import re
 import shutil
@@ -150,7 +150,7 @@ FORGED = {
 
 @pytest.mark.parametrize("what", FORGED)
 def test_forgeries_with_fresh_hashes_are_found(what: str, ledger: Path) -> None:
-    """Somebody who makes all hashes fit again is caught by what the rows say."""
+    """A forger who makes all hashes fit again is caught by what the rows say."""
     changes, words = FORGED[what]
     forge(ledger, *changes)
     with pytest.raises(LedgerDamaged, match=words):
@@ -175,7 +175,7 @@ def _ranked(start: int, ranking: list[int]) -> str:
 
 
 def test_a_wrong_prior_is_found(original: Path, ledger: Path, tmp_path: Path) -> None:
-    """Another order, a name twice, somebody left out, another start, or none at all."""
+    """Another order, a name twice, a configuration left out, another start, or none at all."""
     start, ranking = _facts(original)
     wrong = {
         "before": _ranked(start, ranking[::-1]),

@@ -200,7 +200,7 @@ def test_sizes_are_exact_where_they_can_be_counted() -> None:
 
 
 def test_features_tell_inactive_from_every_value() -> None:
-    """Numbers from 0 to 1 by their scale, marks for choices, -1 for whoever is inactive."""
+    """Numbers from 0 to 1 by their scale, marks for choices, -1 for inactive parameters."""
     here = space()
     configurations: list[Settings] = [
         {"engine": "c", "depth": 1, "decay": 0.999, "fast": True, "fixed": 7},

@@ -93,7 +93,7 @@ def test_the_provers_captime_is_the_shortest_that_works(utility: Utility, runtim
         ("uniform(10)", [NEVER], 0.25, 7.5),  # u(κ) itself has to fall to a quarter
         ("uniform(10)", [NEVER, 1.0], 0.25, 5.0),  # or to one half, for half of the runs
         ("uniform(10)", [2.0, 2.0], 0.25, 2.0),  # nothing is hidden once all are done
-        ("uniform(10)", [2.0, 9.0], 1.0, 0.0),  # nobody asks for anything
+        ("uniform(10)", [2.0, 9.0], 1.0, 0.0),  # nothing is asked for
     ],
 )
 def test_the_provers_captime_in_cases_worked_out_by_hand(
@@ -162,7 +162,7 @@ def test_a_timeout_that_hides_too_much_fails_the_check() -> None:
     assert procedure.accepted is False
     assert outcome.stopped == "instances"
     assert outcome.certificate.epsilon > 0.1
-    # With a configuration that is always done at once, nobody can be much better, timeout or not.
+    # With a configuration that is always done at once, no other can be much better, timeout or not.
     assert verified(parse_utility("uniform(100)"), seconds, 0.1, 10.0)[0].accepted
 
 
