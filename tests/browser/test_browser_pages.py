@@ -85,7 +85,7 @@ def test_words_appear_under_the_pointer(chromium: Any, report: str) -> None:
 
 
 def test_any_two_can_be_compared_on_the_page(chromium: Any, report: str, story: Story) -> None:
-    """Marks, interval and axes are those of the pair; turned around, the interval turns; a pair is always two."""
+    """Marks, interval and axes are those of the pair; turned around, the interval turns; a pair is two."""
     seen = Page(chromium)
     seen.page.goto(report)
     lists = seen.page.locator("#duel select.versus")

@@ -155,8 +155,8 @@ class Lockstep(NewGoals):
     def _raise_between_rounds(self, outlook: Outlook, rounds: _Rounds) -> bool:
         """Captimes that rise before the last round; what follows is seen anew.
 
-        Candidates that are eliminated before their captime rises are treated like the others: the outlook forgets what
-        rounds without participants, and bounds that only tighten keep the eliminated out of everything decided here.
+        Candidates that are eliminated before their captime rises are treated like the others: the outlook forgets
+        rounds in which a candidate took no part, and bounds that only tighten keep the eliminated out of all decisions.
 
         Returns:
             False if a captime would rise beyond what the source knows, which ends things before the last round.

@@ -31,7 +31,7 @@ class PoolTerms:
         limit: How many configurations can be drawn or proposed by the model; None if the space does not end.
         singly: The first `singly` proposals come one by one, the next `singly` in pairs, and so on.
         late: Indices of those that were added after the first run. Their choice may rest on all runs so far, just
-            as a model has, so they are proposals: of the user, not of the model.
+            as a model's may, so they are proposals: of the user, not of the model.
 
     >>> [PoolTerms(1, model=True).origin(index) for index in range(4)]
     ['listed', 'random', 'model', 'random']

@@ -2,7 +2,7 @@
 
 The weights of leaders, 1 / ((r + 1)(r + 2)) by rank, sum to n / (n + 1) over n ranks. The rest, 1 / (n + 1) of what
 lower bounds and duels may cost, was kept from the start and is untouched. All statements about latecomers are paid from
-it, and only runs that were not started when they came count for them; docs/random-captimes.md, step 9, has the proof.
+it, and only positions without a run when they came count for them; docs/random-captimes.md, step 9, has the proof.
 """
 
 import math

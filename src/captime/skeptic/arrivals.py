@@ -32,7 +32,7 @@ class Arrival:
     Attributes:
         kind: Where it came from.
         number: Which of its kind, counted from 1.
-        known: The first position without a started run when it was proposed; 0 for a random draw, which knows nothing.
+        known: The first position without a started run when it was proposed; 0 if it was listed or drawn.
     """
 
     kind: Kind

@@ -31,7 +31,7 @@ class Lessons:
         self._squares = 0.0
 
     def of(self, tally: Tally, settings: Sequence[Settings]) -> list[Known]:
-        """Return one lesson for each configuration; empty for one that the tally has no runs of.
+        """Return what is known of each configuration; from 0 to 1 for those that are not in the tally yet.
 
         Args:
             tally: What is known; always the same one, and what was settled stays so.
