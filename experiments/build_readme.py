@@ -56,7 +56,7 @@ comparison of answers 0.05, as in the papers. Curves are medians over seeds (mea
 RELATIVE = """\
 ## The default engine at equal guarantee
 
-How many times the race's CPU time everybody needs to certify the same epsilon with the same delta: median of the seeds'
+How many times the race's CPU time the others need to certify the same epsilon with the same delta: median of the seeds'
 ratios, extremes in brackets. All promise the same: with probability 1 - δ the answer is within epsilon of the best.
 """
 WHEN = "What is guaranteed when; median over seeds, extremes in brackets, utility read off the picture's moments:"
@@ -152,7 +152,7 @@ def _about(name: str) -> Iterator[str]:
     yield (
         f"{table.n_configs} configurations, {table.n_instances} instances, timeout {duration_text(table.limit)}, "
         f"{table.censored:.1%} of the runs cut. κ0 = {duration_text(scale)}; one run in 100 takes {longest} κ0 or "
-        f"more. Within 0.1 of the best, so that nobody has to tell them apart for that epsilon, are {near[0]} "
+        f"more. Within 0.1 of the best, so that they need not be told apart for that epsilon, are {near[0]} "
         f"configurations by the log-Laplace utility and {near[1]} by the uniform one. [Datasheet]({sheet}).\n"
     )
 

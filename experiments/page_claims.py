@@ -148,7 +148,7 @@ CLAIMS: dict[str, Callable[[Found], Verdict]] = {
     "OUP spends less on the worse half of the configurations (follow-up, Fig. 2)": oup_spares_the_bad,
     "COUP costs less than OUP afresh on every pool (follow-up, Fig. 3)": coup_keeps_its_past,
     "the new rule for doubling costs less than the old one (follow-up, Fig. 6)": new_rule_pays,
-    "a method without guarantee has a good answer before anybody can certify one (follow-up, Fig. 5)": (
+    "a method without guarantee has a good answer before one can be certified (follow-up, Fig. 5)": (
         answers_before_guarantees
     ),
     "captime's race costs less than UP, OUP and Naive at every epsilon (ours)": race_cheapest,

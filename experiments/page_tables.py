@@ -75,8 +75,8 @@ def gaps(curves: Curves) -> Iterator[str]:
     chosen = [moments[place] for place in (last // 4, last // 2, 3 * last // 4, last)]
     times = ", ".join(short(PATIENCE * moment / moments[-1]) for moment in chosen)
     yield (
-        "Relative gap to the best configuration, 1 - U / max U, mean over seeds with extremes in brackets, after so "
-        f"much CPU time: {times} times what the race needs to certify 0.1.\n"
+        "Relative gap to the best configuration, 1 - U / max U, mean over seeds with extremes in brackets, after "
+        f"these CPU times: {times} times what the race needs to certify 0.1.\n"
     )
     yield f"| | guarantee | {' | '.join(map(duration_text, chosen))} |\n|---|---|{'---|' * len(chosen)}"
     for panel in PANELS:

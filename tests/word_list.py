@@ -36,14 +36,10 @@ _PATTERN = re.compile(
 )
 
 NOT_YET: dict[str, int] = {
-    "docs": 1,
-    "experiments": 15,
-    "research": 1,
-    "src/captime/procedures": 29,
-    "src/captime/report": 9,
+    "src/captime/procedures": 27,
     "src/captime/simulation": 14,
-    "src/captime/skeptic": 16,
-    "tests": 195,
+    "src/captime/skeptic": 2,
+    "tests": 38,
 }
 """Rooms with hits left, and how many. A number may only fall; a room without hits leaves the list."""
 

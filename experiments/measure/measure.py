@@ -62,8 +62,8 @@ def link_cplex(folder: Path = HERE / "cplex-run") -> None:
     wheel = find_spec("cplex")
     if wheel is None or wheel.origin is None:
         sys.exit(
-            "CPLEX is not installed. Its community edition comes as a wheel with a licence of its own, which nobody "
-            "can accept for you; if you do, install the wheel cplex into this environment: pip install cplex"
+            "CPLEX is not installed. Its community edition comes as a wheel with a licence of its own, which only "
+            "you can accept; if you do, install the wheel cplex into this environment: pip install cplex"
         )
     folder.mkdir(exist_ok=True)
     for name, target in {"python": Path(sys.executable).resolve(), "lib": Path(wheel.origin).parents[1]}.items():

@@ -200,7 +200,7 @@ def test_the_goal_itself_is_among_the_margins_of_duels() -> None:
         ("boost", 0.9, "boost is 0.9, but it has to be between 1 and 100"),
         ("boost", math.nan, "boost is nan"),
         ("mode", "all", "all"),
-        ("first_runs", 0, "first_runs is 0, but everyone has to run at least once"),
+        ("first_runs", 0, "first_runs is 0, but every configuration has to run at least once"),
         ("growth", 0.0, "growth is 0.0, but it has to be a positive share"),
         ("growth", -1.0, "growth is -1.0"),
         ("truncation", 0.0, "truncation is 0.0, but it has to be a share between 0 and 1"),

@@ -66,7 +66,7 @@ def test_candidates_are_left_of_everybody() -> None:
 
 @pytest.mark.parametrize(
     ("epsilon", "gamma", "words"),
-    [(1.0, 0.0, "–"), (1.0, 1.0, "–"), (0.4, 0.0, "0 (about anyone)"), (0.4, 0.20004, "0.201"), (0.4, None, "–")],
+    [(1.0, 0.0, "–"), (1.0, 1.0, "–"), (0.4, 0.0, "0 (whole space)"), (0.4, 0.20004, "0.201"), (0.4, None, "–")],
 )
 def test_gamma_is_a_dash_while_nothing_is_claimed(epsilon: float, gamma: float | None, words: str) -> None:
     """At epsilon 1 a gamma says nothing; 0 is a statement of another kind; and it is rounded up."""
@@ -111,10 +111,10 @@ def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) ->
     assert view.table is not None
     assert [row[2] for row in view.table.rows] == [None, 0.0, 0.5, 0.5]
     assert "another configuration took the lead" in view.caption
-    assert "about anyone" in view.caption
+    assert "about every configuration" in view.caption
     alone = epsilon_view([replace(story, progress=replace(story.progress, gamma=np.full(4, np.nan)))])
     assert alone is not None
-    assert "about anyone" not in alone.caption
+    assert "about every configuration" not in alone.caption
 
 
 # ------------------------------------------------------------------ what happened, and why it ended

@@ -138,14 +138,14 @@ LIES: dict[str, tuple[Callable[[dict[str, float]], str], str]] = {
     "a smaller epsilon": (lambda held: of_newest(f"epsilon = {held['epsilon'] / 2}"), "rows do not show it"),
     "a smaller gamma": (lambda held: of_newest(f"gamma = {held['gamma'] / 2}"), "draws do not show that"),
     "fewer draws": (lambda held: of_newest("n_configs = 4"), "draws do not show that"),
-    "good enough for anyone": (lambda _: of_newest("gamma = 0"), "good enough for anyone"),
+    "good enough by itself": (lambda _: of_newest("gamma = 0"), "within epsilon of the best possible"),
     "a better interval": (lambda held: of_newest(f"utility_low = {held['utility_low'] + 0.2}"), "at least"),
     "a lower upper end": (lambda held: of_newest(f"utility_high = {held['utility_low'] + 1e-6}"), "at most"),
     "worth something from the start": (
         lambda _: of_newest("epsilon = 1, utility_low = 0.999, utility_high = 0.9995"),
         "at least",
     ),
-    "everybody covered": (lambda _: of_newest("mode = 'simultaneous'"), "cover the selection only"),
+    "all covered": (lambda _: of_newest("mode = 'simultaneous'"), "cover the selection only"),
     "another draw": (
         lambda _: (
             'UPDATE config SET settings = \'{"settings":{"x":0.123}}\' WHERE config = '

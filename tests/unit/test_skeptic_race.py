@@ -45,7 +45,7 @@ def test_an_honest_ledger_is_confirmed(original: Path) -> None:
         assert found.certified == reader.last_certificate()
         assert len(reader.outcomes()["config"]) > 50
     told = "\n".join(found.account)
-    assert "within 0.15 of everyone" in told
+    assert "within 0.15 of all others" in told
     assert "written down before the first run they govern" in told
 
 
@@ -75,7 +75,7 @@ def test_a_scout_that_is_good_enough_for_anyone_is_confirmed(tmp_path: Path) -> 
     path = tmp_path / "a.ledger"
     held = written(path, 0.001 * runtimes(5, 100, 0.1), epsilon=0.2, workers=1, short=False)
     assert held.epsilon <= 0.2
-    assert any("good enough for anyone" in line for line in audited(path).account)
+    assert any("within epsilon of the best possible" in line for line in audited(path).account)
     # One position earlier the champion was not chosen yet: its luck there must not count.
     forge(path, f"UPDATE certificate SET epsilon = {held.epsilon / 3}, utility_low = {1 - held.epsilon / 3}")
     with pytest.raises(LedgerDamaged, match="rows do not show it"):
@@ -135,7 +135,7 @@ FORGED = {
         ),
         "stepped over",
     ),
-    "runs nobody ordered": (("UPDATE ask SET n = zeroblob(length(n))",), "nobody has ordered"),
+    "runs without an order": (("UPDATE ask SET n = zeroblob(length(n))",), "was not ordered"),
     "an outcome of nothing": (
         ("UPDATE outcome SET attempt = 7 WHERE seq = (SELECT max(seq) FROM outcome)",),
         "was not started",

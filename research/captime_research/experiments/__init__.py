@@ -36,7 +36,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "figure-2": Experiment(up_against_naive, "the paper's Figure 2: UP against Naive, log-Laplace", "epsilon"),
     "figure-3": Experiment(uniform_against_naive, "the paper's Figure 3: UP against Naive, uniform", "epsilon"),
     "follow-up-1": Experiment(optimism, "OUP against UP and Naive, two utilities", "epsilon"),
-    "follow-up-2": Experiment(time_per_configuration, "CPU time spent on whom", "utility"),
+    "follow-up-2": Experiment(time_per_configuration, "CPU time per configuration", "utility"),
     "follow-up-3": Experiment(many, "COUP against OUP run afresh on every pool", "phase", delta=0.01),
     "follow-up-6": Experiment(doubling, "rules for doubling captimes", "epsilon"),
     "gap": Experiment(gap, "how good whose answer is, and when; all baselines, log-Laplace", "time", delta=0.05),

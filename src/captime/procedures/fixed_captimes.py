@@ -53,7 +53,7 @@ class FixedCaptimes(LeaderAndChallenger):
 
     def __init__(self, problem: Problem, *, pace: int = 50) -> None:
         if pace < 1:
-            raise ScenarioError(f"pace is {pace}, but a prefix grows by one part in so many; say 1 or more, such as 50")
+            raise ScenarioError(f"pace is {pace}, but a prefix grows by one part in pace; use 1 or more, such as 50")
         rungs = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
         teaching = np.flatnonzero(rungs.worth_at_rung < _TEACHES)
         first = int(teaching[0]) if len(teaching) else len(rungs.rungs) - 1

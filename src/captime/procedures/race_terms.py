@@ -68,7 +68,7 @@ def check_options(boost: float, mode: str, first_runs: int, growth: float, share
     if mode not in get_args(Mode):
         raise ScenarioError(f"race has no mode {mode!r}; there are {', '.join(get_args(Mode))}")
     if first_runs < 1:
-        raise ScenarioError(f"first_runs is {first_runs}, but everyone has to run at least once")
+        raise ScenarioError(f"first_runs is {first_runs}, but every configuration has to run at least once")
     if not 0.0 < growth <= 10.0:
         raise ScenarioError(f"growth is {growth!r}, but it has to be a positive share, such as 0.1")
     for name, share in shares.items():

@@ -140,7 +140,7 @@ def stopped_words(story: Story) -> str:
     if story.running and last != "stopped":
         return "it has not: it is running, or was cut off"
     if not ends:
-        return "it was cut off; the same command goes on with it"
+        return "it was cut off; the same command resumes it"
     return why_stopped(ends[-1], goal_on_record(story.scenario, story.notes))
 
 
@@ -273,7 +273,7 @@ def _joined(facts: Mapping[str, object]) -> str:
 
 
 def _name(described: object) -> str:
-    return str(described.get("name", "somebody")) if isinstance(described, dict) else str(described)
+    return str(described.get("name", "a configuration")) if isinstance(described, dict) else str(described)
 
 
 def _longer(facts: Mapping[str, object]) -> str:

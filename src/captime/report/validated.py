@@ -111,8 +111,8 @@ def where(told: Validated) -> str:
         instances = "instance" if n == 1 else "instances"
         return f"On {n:,} held-out {instances}; all intervals together hold with probability {sure}."
     return (
-        f"On {n:,} instances. The campaign had met {told.n_met:,} of those named: whoever it chose may owe that to "
-        f"them, and the intervals, which would hold with probability {sure} on others, do not allow for it."
+        f"On {n:,} instances. The campaign had met {told.n_met:,} of those named: its choice may be due to them, "
+        f"and the intervals, which would hold with probability {sure} on others, do not allow for it."
     )
 
 

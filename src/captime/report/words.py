@@ -222,7 +222,7 @@ def gamma_words(held: Certificate, digits: int = 4) -> str:
     """
     if held.gamma is None or held.epsilon >= 1.0:
         return "–"
-    return "0 (about anyone)" if held.gamma == 0.0 else rounded_up(held.gamma, digits)
+    return "0 (whole space)" if held.gamma == 0.0 else rounded_up(held.gamma, digits)
 
 
 def lines(account: Account) -> list[tuple[str, str]]:

@@ -148,10 +148,10 @@ class Books:
     def _started(self, sequence: int, config: int, position: int, attempt: int, captime: float | None) -> None:
         limit = math.inf if captime is None else captime
         if config >= self.n_configs or position not in self.positions:
-            _doubt(sequence, f"starts configuration {config} on position {position}, which nobody has registered")
+            _doubt(sequence, f"starts configuration {config} on position {position}, which was not registered")
         known = self.asked or self.must_be_ordered
         if known and not any(n > position >= first for _, n, first in reversed(self.ordered[config])):
-            _doubt(sequence, f"starts configuration {config} on position {position}, which nobody has ordered")
+            _doubt(sequence, f"starts configuration {config} on position {position}, which was not ordered")
         run = self.runs[config].get(position)
         if run is None:
             if attempt != 0:

@@ -54,7 +54,7 @@ def cells_of(question: Question, n_configs: int) -> Cells | str:
     options, delta = question.options, float(question.delta)
     variant = options.get("variant", "paper" if question.procedure == "naive" else "recommended")
     if options.get("bound", "hoeffding") != "hoeffding":
-        return f"nobody has written a check of the bound {options['bound']} yet"
+        return f"the bound {options['bound']} has no independent check yet"
     if question.procedure == "naive":
         return _naive_cells(question, n_configs, published=variant == "as-published")
     published = variant == "as-published"
@@ -113,7 +113,7 @@ class FixedCheck(Check):
         stories = [self.books.story(config) for config in range(n_configs)]
         for config, story in enumerate(stories):
             _check_prefix(config, story)
-        self.account.append("everybody ran the first positions of the stream, none stepped over")
+        self.account.append("every configuration ran the first positions of the stream, none stepped over")
         ends = self._by_bets(stories) if self.question.procedure == "fixed-captimes" else self._by_cells(stories)
         if ends is not None:
             self._compare(*ends)
@@ -165,8 +165,8 @@ class FixedCheck(Check):
             )
             return
         self.account.append(
-            f"number {held.config} is within {held.epsilon:.6g} of everyone, and worth between {held.utility_low:.6g} "
-            f"and {held.utility_high:.6g} (up to {SLACK:g} of rounding)"
+            f"number {held.config} is within {held.epsilon:.6g} of all others, and worth between "
+            f"{held.utility_low:.6g} and {held.utility_high:.6g} (up to {SLACK:g} of rounding)"
         )
 
 

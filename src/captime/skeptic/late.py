@@ -65,7 +65,7 @@ def read_late(books: Books, start: int | None) -> Late:
         if start is None or position < start or position < seen[config]:
             raise LedgerDamaged(
                 f"configuration {config} joined when positions up to {seen[config]} had been run, and begins at "
-                f"{position}: whoever added it may have seen what it is judged on"
+                f"{position}: the user who added it may have seen what it is judged on"
             )
         first = min((run.began for run in runs.values()), default=row + 1)
         if first < row or sorted(runs) != list(range(position, position + len(runs))):
@@ -75,7 +75,7 @@ def read_late(books: Books, start: int | None) -> Late:
             )
         late.begin[config] = position
     late.account.append(
-        f"{books.n_configs - books.n_first:,} joined later: judged on positions that nobody had run by then"
+        f"{books.n_configs - books.n_first:,} joined later: judged on positions that had no run by then"
     )
     return late
 

@@ -145,7 +145,7 @@ def _check_members(books: Books, start: int, scores: Scores) -> str:
         }
         out = {config for config in range(books.n_configs) if depth[config] == rung}
         _check_by_scores(rung, late - scouts, out - scouts, scores)
-    return "who took part in the warm start was decided before anybody was started there, or by earlier scores alone"
+    return "warm-start membership was fixed before any run was started there, or follows from earlier scores alone"
 
 
 def _check_by_scores(rung: int, late: set[int], out: set[int], scores: Scores) -> None:

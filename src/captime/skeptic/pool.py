@@ -80,7 +80,7 @@ class PoolCheck(Check):
         if held.mode != "selection":
             raise LedgerDamaged(f"the certificate's mode is {held.mode}, but pools cover the selection only")
         if held.gamma is None or held.config >= self.books.n_configs:
-            raise LedgerDamaged("the certificate names no gamma, or a configuration that nobody has registered")
+            raise LedgerDamaged("the certificate names no gamma, or a configuration that was not registered")
 
     def _check_draws(self) -> None:
         """Random draws are what the space and the seed make them, in order, none left out."""
@@ -117,7 +117,7 @@ class PoolCheck(Check):
                     f"{begin}: it may have been made for what it is judged on"
                 )
             self._begin.append(begin)
-        self.account.append("nobody steps over a position; proposals begin behind everything run before they were made")
+        self.account.append("no position is stepped over; proposals begin behind everything run before they were made")
 
     @property
     def _pilot(self) -> int:
@@ -157,10 +157,12 @@ class PoolCheck(Check):
     def _check_anyone(self, lower: float) -> None:
         if np.nextafter(lower + self.held.epsilon, -1.0) < 1.0:
             raise LedgerDamaged(
-                f"the certificate says that number {self.held.config} is good enough for anyone, which takes a lower "
-                f"bound of {1.0 - self.held.epsilon!r}; the rows show {lower!r}"
+                f"the certificate says that number {self.held.config} is within epsilon of the best possible, 1, "
+                f"which takes a lower bound of {1.0 - self.held.epsilon!r}; the rows show {lower!r}"
             )
-        self.account.append(f"the recommended configuration is good enough for anyone: at least {lower:.4f}")
+        self.account.append(
+            f"the recommended configuration is within epsilon of the best possible, 1: at least {lower:.4f}"
+        )
 
     def _check_gamma(self) -> None:
         gamma = 1.0 if self.held.gamma is None else self.held.gamma

@@ -195,7 +195,8 @@ class RaceCheck(Check):
                 scouted = self._scouted()
                 if np.nextafter(scouted + self.held.epsilon, -1.0) >= 1.0:
                     self.account.append(
-                        f"the recommended configuration is good enough for anyone: at least {scouted:.4f}"
+                        "the recommended configuration is within epsilon of the best possible, 1: "
+                        f"at least {scouted:.4f}"
                     )
                     return
                 raise LedgerDamaged(
@@ -203,7 +204,7 @@ class RaceCheck(Check):
                     f"{self.held.epsilon!r}, but the rows do not show it for configuration {config}"
                 )
         self.account.append(
-            f"number {self.held.config} is within {self.held.epsilon:.6g} of everyone: {by_bound:,} shown by bounds, "
+            f"number {self.held.config} is within {self.held.epsilon:.6g} of all others: {by_bound:,} shown by bounds, "
             f"{by_duel:,} by duels"
         )
 

@@ -58,7 +58,7 @@ def _dominance_caption(story: Story, found: Dominance, beaten: BoolArray) -> str
     worst = float(found.certified[0, 1:].max())
     return (
         f"The largest loss, over every utility there is, from taking {leader} instead of another: the most by which "
-        "the other one's runtime distribution is ever ahead. 0 means that it is at least as good for everybody "
+        "the other one's runtime distribution is ever ahead. 0 means that it is at least as good for every user "
         f"(first-order dominance): by estimate that is so against {count} of {len(found.config) - 1} shown. "
         f"Certified for all utilities at once, with probability at least {100 * (1 - story.delta):g} %: whatever the "
         f"utility, taking {leader} loses at most {rounded_up(worst, 3)} against any of them."

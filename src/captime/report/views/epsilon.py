@@ -43,11 +43,11 @@ def thinned(seconds: FloatArray, most: int) -> IntArray:
 _CAPTION = (
     "Every point of the staircase is a certificate that was valid at that moment: with probability at least 1 - delta "
     "none of them was ever wrong. Where it rises, another configuration took the lead, of which less is known yet, or "
-    "somebody was added; what was certified before stays true. Small marks: configurations that left the race then."
+    "one was added; what was certified before stays true. Small marks: configurations that left the race then."
 )
 _GAMMA = (
-    " Gamma is the share of luckiest configurations left out; at 0 the certificate is about anyone, in this space or "
-    "any other, and rests on the leader's own bound alone."
+    " Gamma is the share of luckiest configurations left out; at 0 the certificate is about every configuration, "
+    "in this space or any other, and rests on the leader's own bound alone."
 )
 _MOST_MARKS = 150
 

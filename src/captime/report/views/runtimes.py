@@ -185,7 +185,7 @@ def runtimes_view(stories: Sequence[Story]) -> View | None:
     )
     caption = (
         "Share of instances answered before each moment. Runs were cut at their captimes, so this is the product-limit "
-        "estimate (Kaplan and Meier), drawn as far as anybody was watched; failed runs never answer. Shaded: band that "
+        "estimate (Kaplan and Meier), drawn as far as runs were watched; failed runs never answer. Shaded: band that "
         f"holds for all {len(story.names):,} configurations and all moments at once, {story.whenever}, with "
         f"probability at least {100 * (1 - known.delta):g} %. Ticks at the foot: captimes at which runs of the leader "
         "were cut."

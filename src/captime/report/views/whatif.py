@@ -394,7 +394,7 @@ def _strip(story: Story, family: Family, best: IntArray, colors: dict[int, str],
     tips = []
     for first, last in stretches:
         least = int(possible[first:last].min())
-        who = "nobody for certain" if best[first] < 0 else printable(story.names[int(best[first])])
+        who = "none for certain" if best[first] < 0 else printable(story.names[int(best[first])])
         where = f"{family.words} from {_amount(family, middle[first])} to {_amount(family, middle[last])}"
         left = f"{least:,} or more configurations may be" if least > 1 else "all others are excluded for certain"
         tips.append(f"{who} best for {where}\n{left}")
