@@ -287,22 +287,25 @@ def test_no_slot_is_idle_while_another_has_work_waiting(best: Bench) -> None:
     assert len(collected(best, 1)) == 1
 
 
-def test_a_signal_ends_the_waiting(best: Bench) -> None:
+def test_a_signal_ends_the_waiting() -> None:
     """The handler is called at once, not after the next run."""
+    # An executor of its own: one that was stopped before waits for its runs whatever the signal.
+    opened = Bench(f"test-signal-{os.getpid()}", slots=1)
     heard = []
     before = signal.signal(signal.SIGALRM, lambda number, _frame: heard.append(number))
-    best.program.launches = {0: launch("sleep", "60")}
-    best.executor.submit(best.requests([0]))
+    opened.program.launches = {0: launch("sleep", "60")}
+    opened.executor.submit(opened.requests([0]))
     try:
         # Again and again: on a busy machine the first signal may arrive before the waiting has begun.
         signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
-        assert best.executor.collect(PATIENCE) == []
+        assert opened.executor.collect(PATIENCE) == []
         assert set(heard) == {signal.SIGALRM}
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
-    best.executor.stop()
-    assert len(collected(best, 1)) == 1
+    opened.executor.stop()
+    assert len(collected(opened, 1)) == 1
+    opened.executor.close()
 
 
 def test_closing_kills_what_is_under_way(tmp_path: Path) -> None:
