@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.stats import spearmanr
 
 from captime.arrays import FloatArray, IntArray
 from captime.errors import MissingExtra, ScenarioError
@@ -168,6 +167,9 @@ class Learnt:
                 inside.append(np.abs(place - 0.5) <= _MIDDLE / 2.0)
         spread = float(np.var(expected))
         slope = float(np.cov(expected, worth, bias=True)[0, 1] / spread) if spread > 0.0 else 0.0
+        # scipy.stats is a third of the time that every command needs to start, and only this figure needs it.
+        from scipy.stats import spearmanr  # noqa: PLC0415
+
         ranks = float(spearmanr(expected, worth).statistic) if spread > 0.0 and np.ptp(worth) > 0.0 else 0.0
         return Validation(count, ranks, slope, float(np.concatenate(inside).mean()))
 
