@@ -24,6 +24,7 @@ from captime.sources.table import RuntimeTable
 from captime.streams.finite import FiniteStream
 from captime.streams.protocol import Instance
 from captime.utilities import parse_utility
+from forgery import forge, scenario_changed
 from written_ledgers import Scribe, runtimes
 
 _SEED = 3
@@ -204,6 +205,29 @@ def test_terms_that_were_not_fixed_in_time_are_refused(tmp_path: Path) -> None:
     _written(tmp_path / "ranking.ledger", runtimes(1, 4, 0.2, 40), facts=_changing_ranking())
     with pytest.raises(LedgerDamaged, match="was changed on the way"):
         _audited(tmp_path / "ranking.ledger")
+
+
+def _reversed_ranking(told: dict[str, Any]) -> dict[str, Any]:
+    return {**told, **{name: {**told[name], "ranking": told[name]["ranking"][::-1]} for name in ("set", "drawn")}}
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_a_ranking_that_the_pilot_does_not_give_is_refused(tmp_path: Path, workers: int) -> None:
+    """A forger who writes the ranking down in time, but another one than the pilot's runs give."""
+    _written(tmp_path / "moved.ledger", runtimes(1, 4, 0.2, 40), facts=_reversed_ranking, workers=workers)
+    with pytest.raises(LedgerDamaged, match="it was changed"):
+        _audited(tmp_path / "moved.ledger")
+
+
+def test_without_orders_a_claim_about_a_set_is_confirmed_on_trust_only(tmp_path: Path) -> None:
+    """Ledgers in fixed order may lack their orders; then the positions of the ranking are taken on trust."""
+    path = tmp_path / "unordered.ledger"
+    _written(path, runtimes(1, 4, 0.2, 40), workers=1)
+    forge(path, "DELETE FROM ask", scenario_changed(lambda told: told.update(order="fixed", window=1)))
+    found = audit(path, (Trust.SCENARIO,))
+    assert found.verdict == "not-verifiable"
+    assert "orders are not on record" in found.why
+    assert audit(path, (Trust.SCENARIO, Trust.ORDERS)).verdict == "confirmed"
 
 
 def test_an_order_that_captime_did_not_draw_is_refused(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def _checked_on_set(books: Books, question: Question, held: Certificate) -> _Fou
         return _Found(why=f"there is no check of procedure {question.procedure} on a set of instances yet")
     check = SetCheck(books, question, held)
     check.check()
-    return _Found(check.account)
+    return _Found(check.account, left_open=check.left_open)
 
 
 def _check_survey(books: Books, question: Question, held: Certificate) -> str:

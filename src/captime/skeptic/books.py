@@ -94,6 +94,8 @@ class Books:
         must_be_ordered: Whether every run has an order on record; if not, runs need one only once there is any.
         at_first_race_order: Copies of the runs as they were when positions were skipped for the first time: what was
             known when a race began.
+        at_ranking: Copies of the runs as they were when terms of a claim about a set were written down, by the number
+            of that row.
     """
 
     n_configs: int = 0
@@ -108,6 +110,8 @@ class Books:
     asked: int = 0
     must_be_ordered: bool = False
     at_first_race_order: list[dict[int, Run]] = field(default_factory=list)
+    at_ranking: dict[int, list[dict[int, Run]]] = field(default_factory=dict)
+    _terms: set[str] = field(default_factory=set)
 
     def take(self, table: Table, row: Row) -> None:
         """The next row."""
@@ -122,7 +126,7 @@ class Books:
         elif table is SAMPLE:
             self.positions.add(row["position"])
         elif table is NOTE:
-            self.notes.append(note_of(row))
+            self._noted(note_of(row))
         elif table is CONFIG:
             self.n_configs += 1
             self.configs.append((row["seq"], config_of(row)))
@@ -135,12 +139,19 @@ class Books:
         added = next((note.sequence for note in self.notes if note.kind == "configurations"), None)
         return self.n_configs if added is None else sum(row < added for row, _ in self.configs)
 
+    def _noted(self, note: Noted) -> None:
+        """Keep a note, and what was known when it fixed other terms of a claim about a set than the notes before it."""
+        self.notes.append(note)
+        if note.kind == "facts" and "set" in note.facts and terms_told(note) not in self._terms:
+            self._terms.add(terms_told(note))
+            self.at_ranking[note.sequence] = _copied(self.runs)
+
     def _asked(self, row: Row) -> None:
         targets = targets_of(row)
         self.asked += 1
         first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first
         if first.any() and not self.at_first_race_order:
-            self.at_first_race_order = [{where: replace(run) for where, run in runs.items()} for runs in self.runs]
+            self.at_first_race_order = _copied(self.runs)
         for config, n, start in zip(targets.config.tolist(), targets.n.tolist(), first.tolist(), strict=True):
             if config < self.n_configs:
                 self.ordered[config].append((row["seq"], n, start))
@@ -199,6 +210,20 @@ class Books:
     def story(self, config: int) -> Story:
         """The runs of a configuration, in the order of the stream."""
         return story_of(self.runs[config])
+
+
+def terms_told(note: Noted) -> str:
+    """Return the terms of both claims about a set that a note tells, as a key: instances, starts and rankings."""
+    told = [note.facts.get("instances")]
+    for name in ("set", "drawn"):
+        part = note.facts.get(name)
+        told += [part.get("start"), part.get("ranking")] if isinstance(part, Mapping) else [part]
+    return repr(told)
+
+
+def _copied(runs: Sequence[Mapping[int, Run]]) -> list[dict[int, Run]]:
+    """Return copies of all runs as they are now."""
+    return [{where: replace(run) for where, run in known.items()} for known in runs]
 
 
 def story_of(known: Mapping[int, Run]) -> Story:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.certificate import Certificate, Population
 from captime.errors import LedgerDamaged
-from captime.skeptic.books import Story
+from captime.skeptic.agreement import Trust
+from captime.skeptic.books import Run, Story, story_of
 from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets, above, below
 
@@ -28,6 +30,8 @@ _BETS = Bets.documented(12)
 _GRAIN = 2.0**40
 # The engine rounds to the nearest: what it claims may be stronger than what holds by less than this.
 _SLACK = 1e-9
+# Means of middles are rounded; nearer ones are equal.
+_TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,9 @@ class SetCheck(Check):
             abouts = [about for about, _, _ in first]
             if len(set(abouts)) != len(abouts):
                 raise LedgerDamaged(f"the ranking of the claim {name!r} was changed on the way: it has to stay")
-            self._check_in_time(held, first[size if name == "set" else 0, held.start, held.ranking])
+            sequence = first[size if name == "set" else 0, held.start, held.ranking]
+            self._check_in_time(held, sequence)
+            self._check_ranking(name, held, sequence)
             self._check_joined(held)
         lengths = [
             self.question.length,
@@ -143,6 +149,52 @@ class SetCheck(Check):
                         f"fixed the ranking for positions from {terms.start} on"
                     )
         self.account.append(f"start (position {terms.start}) and ranking were written down before the first run there")
+
+    def _check_ranking(self, name: str, terms: _Terms, sequence: int) -> None:
+        """Check that a ranking follows from what was known of the first positions when it was written down."""
+        if not self.books.asked:
+            self.left_open[Trust.ORDERS] = (
+                "its orders are not on record, so the rows do not show on which positions the ranking was made"
+            )
+            return
+        known = self.books.at_ranking.get(sequence)
+        if known is None:
+            raise LedgerDamaged(f"row {sequence} fixes the ranking of the claim {name!r} without that of the set")
+        ordered = [
+            max((n for row, n, _ in self.books.ordered[config] if row < sequence), default=0)
+            for config in terms.ranking
+        ]
+        length = max(1, min(ordered, default=0))
+        means = [self._means_at(known[config], length) for config in terms.ranking]
+        for place, ((_, most), (least, _)) in enumerate(pairwise(means)):
+            if most < least - _TIE:
+                raise LedgerDamaged(
+                    f"the ranking of the claim {name!r} has configuration {terms.ranking[place]} before "
+                    f"{terms.ranking[place + 1]}, which had done better on the first {length} positions: it was changed"
+                )
+        self.account.append(f"the ranking follows from the first {length} positions")
+
+    def _means_at(self, known: Mapping[int, Run], length: int) -> tuple[float, float]:
+        """Return between which ends the mean of the middles on the first positions was, as far as that is known.
+
+        A run that was under way counts with anything from 0 to the middle of 0 and 1. With a fixed order of outcomes
+        the procedure may have known less than the ledger, so there every run may have counted as under way.
+        """
+        least = most = 0.0
+        for position in range(length):
+            run = known.get(position)
+            if run is None or not run.settled:
+                most += 0.5
+                continue
+            low, high = (float(each[0]) for each in self._ends(story_of({position: run})))
+            ends = [0.5 * (low + high)]
+            if low < high and math.isfinite(run.captime):
+                # A run that was stopped counts with its captime, or with the time after which it was stopped.
+                ends.append(0.5 * float(self.question.utility(np.array(run.captime))))
+            if self.question.window is not None:
+                ends += [0.0, 0.5]
+            least, most = least + min(ends), most + max(ends)
+        return least / length, most / length
 
     def _check_joined(self, terms: _Terms) -> None:
         registered = {row.index: sequence for sequence, row in self.books.configs}
