@@ -1,6 +1,6 @@
 """Forecasts how many instances an epsilon takes, for a claim about exactly these and for one about more like them.
 
-The figures are those of the duel bound of the race (`docs/instances-needed.md`), computed on made-up differences of
+The figures are those of the duel bound of the race (`docs/population.md`), computed on made-up differences of
 scores: the leader and one rival that is exactly as good, the hardest case there is. A difference is 0, 1 or -1, with a
 given standard deviation, and the values are spread evenly over the positions, so that no random number is involved.
 """
