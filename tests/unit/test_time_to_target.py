@@ -64,9 +64,10 @@ def test_a_run_ends_when_a_line_reaches_the_target(level: Bench) -> None:
 
 def test_the_time_is_that_of_the_line_and_not_of_the_end(level: Bench) -> None:
     """What is done after the line is no part of the runtime: two targets of one run differ by the work between."""
-    near = level.one(descending(60, 10, 0.05, until=StopValue(at_most=50)))
-    far = level.one(descending(60, 10, 0.05, until=StopValue(at_most=10)))
-    assert far.runtime_ns - near.runtime_ns >= 4 * 0.05 * NS * 0.9
+    near = level.one(descending(60, 10, 0.25, until=StopValue(at_most=50)))
+    far = level.one(descending(60, 10, 0.25, until=StopValue(at_most=10)))
+    # The interpreter's own start takes a tenth of a second, and several of them on a busy machine.
+    assert far.runtime_ns - near.runtime_ns >= 4 * 0.25 * NS * 0.6
 
 
 def test_cpu_time_of_children_counts(level: Bench) -> None:
