@@ -101,9 +101,9 @@ def configure(
             call that resumes uses that one. It must not be chosen after a look at results.
         sampling: `shuffle`: every instance once, in random order. `replace`: with replacement, without end; "best" then
             means best on exactly these. Where `instances` is a section, it says so itself.
-        population: What the claim is about: `these`, exactly these instances (docs/population.md says what that needs);
-            `drawn`, which is the default, the distribution that they are a fair sample of. Where `instances` is a
-            section, it says so itself.
+        population: What the claim is about: `these`, exactly these instances; `drawn`, the distribution that they are a
+            fair sample of. Left out, it is `these` where that is possible (docs/population.md says what it needs), else
+            `drawn`. Where `instances` is a section, it says so itself.
         cpu: CPU time of the whole campaign, in seconds or as `10m`.
         wall: Wall-clock time of this call, likewise.
         progress: Show it, in terminals and notebooks.

@@ -102,7 +102,7 @@ def test_a_good_scenario_is_told_to_be_well(folder: Path) -> None:
         *("scenario", "SQLite", "ledger", "disk", "scratch", "processors", "captimes", "isolation", "overhead"),
         *("answers", "same answers", "worth", "cap", "repeatability", "this set"),
     }
-    assert found["this set"]["facts"]["population"] == "drawn"
+    assert found["this set"]["facts"]["population"] == "these"
     assert "as a sample of more like them" in found["this set"]["found"]
     assert found["answers"]["facts"]["verdicts"] == {"answered": 2}
     assert found["isolation"]["facts"]["survivors"] == found["cap"]["facts"]["survivors"] == 0

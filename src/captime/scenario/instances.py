@@ -29,7 +29,7 @@ _WAYS = ("files", "list", "csv", "values", "generator")
 _OF_GENERATORS = ("first", "suffix", "folder", "timeout")
 _OF_FILES = ("sampling", "allow_duplicates", "seeds")
 
-DEFAULT_POPULATION = Population.DRAWN
+DEFAULT_POPULATION = Population.THESE
 """The claim of scenarios that do not name one, where a claim about exactly these instances is possible."""
 
 

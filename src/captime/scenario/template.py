@@ -70,7 +70,7 @@ files = "instances/*.cnf"         # one pattern or a list of them
 # folder = "scenario.instances"   # for a generator: where its files are kept
 # timeout = "1m"                  # for a generator: how long it may take
 # sampling = "shuffle"            # "given": as listed; "replace": with replacement, "best" is then among these
-# population = "these"            # left out: the claim is about more like them; "these": about exactly these
+# population = "drawn"            # left out: the claim is about exactly these; "drawn": about more like them
 # seeds = 1                       # runs of each instance with different seeds; needs population = "these"
 # allow_duplicates = false        # whether two files may hold the same
 # answers = "answers.csv"         # known answers, in columns "instance" and "answer"
