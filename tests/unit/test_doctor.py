@@ -287,6 +287,31 @@ def test_procedures_that_repeat_runs_need_a_program_that_repeats_itself(folder: 
     assert (found["repeatability"].level == "failed") == (spread > 0.1)
 
 
+@pytest.mark.parametrize(
+    ("said", "target", "level", "words"),
+    [
+        ("", "", "note", "more instances like these"),
+        ('population = "these"', "", "failed", "instances.population = 'drawn'"),
+        ('population = "these"', "repeatable = true", "warning", "target.repeatable"),
+        ('population = "drawn"', "", "note", "nothing needs to be done"),
+    ],
+)
+def test_times_that_differ_fail_only_a_claim_about_these_instances_that_was_asked_for(
+    folder: Path, said: str, target: str, level: str, words: str
+) -> None:
+    """Where no population is named, the campaign chooses the claim that the program allows."""
+    differing = f"import pathlib\nmark = pathlib.Path({str(folder / 'mark')!r})\n" + SOLVER.replace(
+        "float(sys.argv[1])", "0.3 * len(old)"
+    ).replace("import sys, time", "import sys, time\nold = mark.read_text() if mark.exists() else ''")
+    flip = "mark.write_text('' if old else 'x')\n"
+    (folder / "solver.py").write_text(differing.replace("print(", flip + "print("), encoding="utf-8")
+    path = written(folder, target=target)
+    path.write_text(path.read_text(encoding="utf-8") + said + "\n", encoding="utf-8")
+    found = {finding.check: finding for finding in examine(load_scenario(path)).findings}["repeatability"]
+    assert found.level == level
+    assert words in found.advice
+
+
 def test_init_writes_a_scenario_and_never_overwrites_one(tmp_path: Path) -> None:
     """Into a folder, or under a name of its own."""
     assert typed("init", str(tmp_path / "new")).exit_code == 0

@@ -121,6 +121,11 @@ def test_a_fixed_order_is_about_these_instances_too(tmp_path: Path) -> None:
     assert audit(path).verdict == "confirmed"
 
 
+def _steady(settings: Any, instance: int, seed: int) -> bool:
+    """Answer at once, with every seed."""
+    return True
+
+
 def _restless(settings: Any, instance: int, seed: int) -> bool:
     """Take another time at every call: much more or much less than the last one."""
     marker = Path(settings["folder"]) / f"{instance}-{seed}"
@@ -140,6 +145,33 @@ def test_a_program_that_does_not_repeat_itself_is_refused_for_a_set_with_the_rem
     with pytest.raises(ScenarioError, match=r"instances\.population = 'drawn'"):
         captime.configure(_restless, range(8), settings, ledger=path, population="these", **wishes)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 0.0])
+def test_a_program_that_does_not_repeat_itself_has_a_claim_about_draws_where_none_is_named(
+    tmp_path: Path, epsilon: float
+) -> None:
+    """With short captimes and with none: the ledger is about draws, and the same call resumes it."""
+    settings = {name: {"folder": str(tmp_path), "name": name} for name in ("one", "two")}
+    wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "jobs": 1, "progress": False, "epsilon": epsilon}
+    path = tmp_path / "f.ledger"
+    for _ in range(2):
+        result = captime.configure(_restless, range(8), settings, ledger=path, **wishes)
+        assert result.certificate.population is Population.DRAWN
+        assert result.certificate.other is None
+    assert audit(path).verdict == "confirmed"
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 0.0])
+def test_a_program_that_repeats_itself_has_a_claim_about_these_where_none_is_named(
+    tmp_path: Path, epsilon: float
+) -> None:
+    """The default of lists of instances and of configurations."""
+    settings = {name: {"folder": str(tmp_path), "name": name} for name in ("one", "two")}
+    wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "jobs": 1, "progress": False, "epsilon": epsilon}
+    result = captime.configure(_steady, range(8), settings, ledger=tmp_path / "f.ledger", **wishes)
+    assert result.certificate.population is Population.THESE
+    assert result.certificate.epsilon <= epsilon
 
 
 def test_commands_that_take_every_instance_as_one_draw_refuse_several_seeds(tmp_path: Path) -> None:

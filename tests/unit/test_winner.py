@@ -46,7 +46,7 @@ def test_the_command_shows_the_winner_of_a_ledger(folder: Path) -> None:
     shown = CliRunner().invoke(app, ["best", str(campaign.ledger)])
     assert shown.exit_code == 0, shown.output
     assert shown.stdout.startswith("With probability at least 90 %, quick is within 0.2")
-    assert "of the best of these 3 configurations." in shown.stdout
+    assert "of the best of these 3 configurations on exactly these 400 instances" in shown.stdout
     assert "program.sh INSTANCE" in shown.stdout
     told = json.loads(CliRunner().invoke(app, ["best", str(campaign.ledger), "--json"]).stdout)
     assert told["settings"] == {"line": 1}

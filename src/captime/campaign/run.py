@@ -136,7 +136,8 @@ def run_campaign(
             "true if it is deterministic"
         )
     make = make_executor or _local(manner)
-    if first.plan.repeats and manner.check_repeatability and not path.exists():
+    relied_on = first.plan.repeats or question.population is Population.THESE
+    if relied_on and manner.check_repeatability and not path.exists():
         question = _with_repeatability(question, make)
     check_no_rescue(path)
     growth = check_identity(path, question) if path.exists() else Growth()

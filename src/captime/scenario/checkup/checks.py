@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from captime.certificate import Population
 from captime.procedures import PROCEDURES
 from captime.procedures.options import build_procedure
 from captime.programs import Configuration
@@ -94,7 +95,7 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
             take(compare_worth(parts, outcomes))
             take(look_at_clock(parts, outcomes))
             take(try_cap(parts, trial, outcomes))
-            take(try_repeats(parts, trial, outcomes, needed=_repeats(parts)))
+            take(try_repeats(parts, trial, outcomes, needed=_relies_on_repeats(parts)))
     take(look_at_set(parts, [each.cost for each in outcomes.values() if each.cost > 0.0]))
     take(_positive(parts, scenario))
     return Checkup(tuple(findings), time.monotonic() - begun)
@@ -110,7 +111,9 @@ def _with_a_draw(parts: Parts) -> Parts:
     return replace(parts, configurations=(*parts.configurations, drawn))
 
 
-def _repeats(parts: Parts) -> bool:
+def _relies_on_repeats(parts: Parts) -> bool:
+    if parts.problem.population is Population.THESE:
+        return True
     return build_procedure(parts.procedure_name, PROCEDURES, parts.problem, parts.options).plan.repeats
 
 

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from captime.certificate import Population
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
 from captime.programs.answers import agrees, contradicts, meaning
 from captime.programs.command import Success
@@ -341,7 +342,8 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
         parts: The scenario.
         trial: Where.
         outcomes: What came back before.
-        needed: Whether the procedure repeats runs, so that it matters for the guarantee.
+        needed: Whether the procedure repeats runs or the claim is about exactly these instances, so that it matters for
+            the guarantee.
     """
     answered = {config: each for config, each in outcomes.items() if each.verdict is Verdict.ANSWERED}
     if not answered:
@@ -363,6 +365,8 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
     if same:
         advice = "say target.repeatable = true, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}, but nothing says that it repeats itself", advice, facts)]
+    if needed and parts.problem.population is Population.THESE:
+        return [_differs_on_a_set(parts, found, facts)]
     if needed:
         advice = "use procedure = 'race', which repeats no run that has ended, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}; {parts.procedure_name} repeats runs", advice, facts)]
@@ -371,3 +375,22 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
         "again only if the program says that it repeats itself; else it counts as unfinished for ever"
     )
     return [Finding("repeatability", "note", found, advice, facts)]
+
+
+def _differs_on_a_set(parts: Parts, found: str, facts: dict[str, Any]) -> Finding:
+    """Return what different times mean for a claim about exactly these instances."""
+    if not parts.check_repeatability:
+        advice = (
+            "target.repeatable = true says that it takes the same time again; leave it out unless a busy machine is "
+            "the reason"
+        )
+        return Finding("repeatability", "warning", found, advice, facts)
+    if parts.population_said:
+        advice = "say instances.population = 'drawn', or pass the seed to the program"
+        told = f"{found}; the claim about exactly these instances needs the same time again"
+        return Finding("repeatability", "failed", told, advice, facts)
+    advice = (
+        "nothing needs to be done: captime run tries five pairs of runs. If they differ too much, its claim is about "
+        "more instances like these, not about exactly these"
+    )
+    return Finding("repeatability", "note", found, advice, facts)
