@@ -53,10 +53,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def written(folder: Path, top: str = "", target: str = "") -> Path:
+def written(folder: Path, top: str = "", target: str = "", instances: str = "") -> Path:
     """The scenario file."""
     path = folder / "scenario.toml"
-    path.write_text(SCENARIO.format(python=json.dumps(sys.executable), top=top, target=target), encoding="utf-8")
+    text = SCENARIO.format(python=json.dumps(sys.executable), top=top, target=target)
+    path.write_text(f"{text}{instances}\n", encoding="utf-8")
     return path
 
 
@@ -251,11 +252,18 @@ def test_a_wrong_scenario_is_refused_before_anything_runs(folder: Path) -> None:
 
 
 def test_the_longest_captime_and_what_a_ceiling_hides_are_told(folder: Path) -> None:
-    """In the numbers of the utility."""
-    free = look_at_captimes(load_scenario(written(folder)).build())
+    """In the numbers of the utility; for a claim about exactly these instances there is one limit."""
+    free = look_at_captimes(load_scenario(written(folder, instances='population = "drawn"')).build())
     assert [finding.check for finding in free] == ["captimes"]
     assert 1.5 < free[0].facts["longest"] <= 2.0
     assert free[0].facts["median"] < free[0].facts["most"] < free[0].facts["longest"]
+    these = look_at_captimes(load_scenario(written(folder)).build())[0]
+    assert (these.level, these.facts) == ("well", {"longest": 2.0})
+    path = written(folder)
+    path.write_text(path.read_text(encoding="utf-8").replace("uniform(2s)", "log-laplace(2s, 1)"), encoding="utf-8")
+    endless = look_at_captimes(load_scenario(path).build())[0]
+    assert endless.found.endswith("without a limit")
+    assert endless.facts == {"longest": None}
     harsh = look_at_captimes(load_scenario(written(folder, target='ceiling = "500ms"')).build())[1]
     assert harsh.level == "warning"
     assert harsh.facts["hidden"] == pytest.approx(float(parse_utility("uniform(2s)")(np.array([0.5]))[0]))
@@ -305,9 +313,8 @@ def test_times_that_differ_fail_only_a_claim_about_these_instances_that_was_aske
     ).replace("import sys, time", "import sys, time\nold = mark.read_text() if mark.exists() else ''")
     flip = "mark.write_text('' if old else 'x')\n"
     (folder / "solver.py").write_text(differing.replace("print(", flip + "print("), encoding="utf-8")
-    path = written(folder, target=target)
-    path.write_text(path.read_text(encoding="utf-8") + said + "\n", encoding="utf-8")
-    found = {finding.check: finding for finding in examine(load_scenario(path)).findings}["repeatability"]
+    scenario = load_scenario(written(folder, target=target, instances=said))
+    found = {finding.check: finding for finding in examine(scenario).findings}["repeatability"]
     assert found.level == level
     assert words in found.advice
 

@@ -26,7 +26,8 @@ def look_at_captimes(parts: Parts) -> list[Finding]:
         findings = [_drawn(plan)]
     else:
         top = parts.problem.captime_top
-        found = f"captimes rise as far as they have to, at most to {duration_text(top)}"
+        limit = f"at most to {duration_text(top)}" if math.isfinite(top) else "without a limit"
+        found = f"captimes rise as far as they have to, {limit}"
         advice = "" if math.isfinite(top) else "set target.ceiling if that is too long"
         findings = [Finding("captimes", "well" if not advice else "note", found, advice, {"longest": _finite(top)})]
     if math.isfinite(ceiling):
