@@ -9,10 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 import captime
+from captime.campaign import run_campaign
+from captime.campaign.from_parts import question_of, run_settings_of
 from captime.certificate import Population
 from captime.cli import app
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
+from captime.report.campaigned import assumptions
 from captime.report.story import read_story
 from captime.scenario import scenario_of
 from captime.skeptic import audit
@@ -160,6 +163,21 @@ def test_a_program_that_does_not_repeat_itself_has_a_claim_about_draws_where_non
         assert result.certificate.population is Population.DRAWN
         assert result.certificate.other is None
     assert audit(path).verdict == "confirmed"
+
+
+def test_the_claim_about_draws_of_a_program_that_does_not_repeat_itself_is_explained(tmp_path: Path) -> None:
+    """The user named no population, and learns why the claim is not about exactly these instances."""
+    document = {
+        "utility": "log-laplace(60, 1)",
+        "jobs": 1,
+        "target": {"function": "unused:unused"},
+        "configurations": {name: {"folder": str(tmp_path), "name": name} for name in ("one", "two")},
+        "instances": {"values": list(range(8))},
+        "stop": {"epsilon": 0.4},
+    }
+    parts = scenario_of(document, tmp_path, function=_restless).build()
+    result = run_campaign(question_of(parts), tmp_path / "f.ledger", run_settings_of(parts))
+    assert any(line.startswith("The program did not take the same time again") for line in assumptions(result))
 
 
 @pytest.mark.parametrize("epsilon", [0.4, 0.0])

@@ -222,6 +222,11 @@ def _repeated(result: CampaignResult) -> list[str]:
     if result.repeats:
         return ["A configuration takes the same time on the same instance when it is run again with its seed."]
     said = ["Every run counts once, with a captime that was fixed before it started."]
+    if result.question.short_captimes is False and not result.question.population_said:
+        said.append(
+            "The program did not take the same time again with the same seed, so the claim is about more instances "
+            "like these, not about exactly these."
+        )
     again = result.census.verdicts["lost"] + result.census.verdicts["cancelled"]
     if again and result.question.program.repeatable:
         words = "1 run was" if again == 1 else f"{again:,} runs were"

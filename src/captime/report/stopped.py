@@ -50,7 +50,8 @@ def next_steps(stopped: str, held: Certificate, goal: float, n_instances: int | 
         enough = f", about {_round_number(n_instances * (held.epsilon / goal) ** _GROWS_LIKE):,} in all for {goal:g}"
     return (
         f"add instances at the end of the list{enough}; or ask about exactly these, with a new ledger: "
-        "instances.population = 'these', which ends at 0, or instances.sampling = 'replace', which draws them again"
+        "instances.population = 'these', which ends at 0 and needs a program that repeats itself, or "
+        "instances.sampling = 'replace', which draws them again"
     )
 
 

@@ -50,7 +50,7 @@ def look_at_set(parts: Parts, seconds: list[float]) -> list[Finding]:
     wait, facts = "", forecast.as_json((epsilon,))
     if seconds:
         left = forecast.to_run(epsilon) * n_configs * sum(seconds) / len(seconds) / parts.jobs
-        wait, facts["seconds"] = f"about {duration_text(rounded_time(left))}, going by the first instance,", left
+        wait, facts["seconds"] = f"about {duration_text(rounded_time(left))}, going by the first instance", left
     told, about = forecast.sentence(epsilon, wait=wait), parts.problem.population
     facts["population"] = about.value
     chosen = "exactly these" if about is Population.THESE else "more like them"
