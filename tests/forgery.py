@@ -47,6 +47,7 @@ ceiling = "40ms"
 {candidates}
 [instances]
 csv = "instances.csv"
+{population}
 [stop]
 epsilon = {epsilon}
 cpu = "20s"
@@ -61,13 +62,22 @@ _SPACE = """
 [space]
 share = { type = "int", low = 1, high = 99, default = 50 }
 """
+_DRAWN = 'population = "drawn"'
 KINDS = {
     "race": {"head": "", "candidates": _LIST, "epsilon": "0.5"},
     "in fixed order": {"head": 'order = "fixed"\nwindow = 3', "candidates": _LIST, "epsilon": "0.5"},
     "fixed-captimes": {"head": 'procedure = "fixed-captimes"', "candidates": _LIST, "epsilon": "0.7"},
-    "pool": {"head": "", "candidates": _SPACE, "epsilon": "0.7\ngamma = 0.6"},
+    "drawn": {"head": "", "candidates": _LIST, "epsilon": "0.5", "population": _DRAWN},
+    "drawn in fixed order": {
+        "head": 'order = "fixed"\nwindow = 3',
+        "candidates": _LIST,
+        "epsilon": "0.5",
+        "population": _DRAWN,
+    },
+    "pool": {"head": "", "candidates": _SPACE, "epsilon": "0.7\ngamma = 0.6", "population": _DRAWN},
 }
-"""Real campaigns: a list in order of arrival and in fixed order, another procedure, a parameter space."""
+"""Real campaigns: a list in order of arrival and in fixed order, with a claim about exactly these instances and with one
+about more like them; another procedure, a parameter space."""
 
 
 @lru_cache(maxsize=len(KINDS))
@@ -82,7 +92,7 @@ def _recorded(kind: str) -> Path:
         lines.append(f"{number:02}.txt,{number if number % 2 else ''}")
     (folder / "instances.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     scenario = folder / "scenario.toml"
-    scenario.write_text(_COMMON.format(**KINDS[kind]), encoding="utf-8")
+    scenario.write_text(_COMMON.format(**{"population": "", **KINDS[kind]}), encoding="utf-8")
     parts = load_scenario(scenario).build()
     run_campaign(question_of(parts), parts.ledger, run_settings_of(parts))
     return parts.ledger
