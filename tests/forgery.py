@@ -76,8 +76,8 @@ KINDS = {
     },
     "pool": {"head": "", "candidates": _SPACE, "epsilon": "0.7\ngamma = 0.6", "population": _DRAWN},
 }
-"""Real campaigns: a list in order of arrival and in fixed order, with a claim about exactly these instances and with one
-about more like them; another procedure, a parameter space."""
+"""Real campaigns: a list in order of arrival and in fixed order, with a claim about exactly these instances and with
+one about more like them; another procedure, a parameter space."""
 
 
 @lru_cache(maxsize=len(KINDS))
