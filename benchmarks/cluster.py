@@ -29,7 +29,7 @@ from rich.table import Table
 
 from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_client import DaskClient
-from captime.executors.dask_speed import SpeedTerms
+from captime.executors.dask_workers import SpeedTerms
 from captime.executors.local import LocalExecutor
 from captime.executors.local_slots import cores
 from captime.executors.protocol import Executor

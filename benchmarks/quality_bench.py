@@ -19,14 +19,14 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign import run_campaign
-from captime.campaign.from_parts import question_of, run_settings_of
+from captime.campaign.assembly import question_of, run_settings_of
+from captime.campaign.question import StopRules
 from captime.campaign.space_members import settings_of
-from captime.campaign.stop_rules import StopRules
 from captime.evidence import Evidence
 from captime.executors import LocalExecutor
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
-from captime.programs.configurations import Configuration
+from captime.programs.protocol import Configuration
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.scenario import load_scenario
 from captime.scenario.parts import Parts

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from captime.executors.local import LocalExecutor
 from captime.runs import RunRequest
-from captime.supervision.kernel import cpu_clock_ns
+from captime.supervision.processes import cpu_clock_ns
 
 BURN = "import time\nwhile time.process_time() < 0.1: pass"
 

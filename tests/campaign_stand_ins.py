@@ -12,14 +12,13 @@ from captime.campaign.run import MakeExecutor
 from captime.executors import VirtualExecutor
 from captime.executors.protocol import Executor
 from captime.ledger import ConfigRow
-from captime.programs.configurations import Configuration
-from captime.programs.protocol import Program
+from captime.programs.protocol import Configuration, Program
 from captime.runs import RunOutcome, RunRequest
 from captime.sources import RuntimeTable
 from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
+from captime.streams.finite import TARGET, Seeds
 from captime.streams.protocol import Element, Instance
-from captime.streams.seeds import TARGET, Seeds
 from captime.supervision.messages import Launch, Report
 from captime.utilities import parse_utility
 

@@ -14,5 +14,5 @@ register()
 def _seed_of_those_who_name_none() -> Iterator[None]:
     """Campaigns without a seed draw a fresh one; in tests it is 0, so that a failure can be seen again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("captime.streams.seeds.fresh_seed", lambda: 0)
+        patch.setattr("captime.streams.finite.fresh_seed", lambda: 0)
         yield

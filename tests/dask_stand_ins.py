@@ -8,8 +8,7 @@ from typing import Any
 from captime.executors import dask_worker as station
 from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_client import CallAnswered, CallFailed, News, WorkersPresent
-from captime.executors.dask_speed import SpeedTerms
-from captime.executors.dask_workers import GREETING
+from captime.executors.dask_workers import GREETING, SpeedTerms
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome
 from captime.supervision.messages import Launch, Report

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from captime.campaign import run_campaign
-from captime.campaign.from_parts import question_of, run_settings_of
-from captime.ledger.chain import Chain
-from captime.ledger.encoding import to_json
-from captime.ledger.schema import TABLES
+from captime.campaign.assembly import question_of, run_settings_of
+from captime.ledger.rows import to_json
+from captime.ledger.schema import TABLES, Chain
 from captime.scenario import load_scenario
 from report_ledgers import shared_memory
 

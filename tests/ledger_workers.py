@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.errors import LedgerInUse, StorageTrouble
-from captime.ledger import ConfigRow, Ledger, LedgerReader, Observed, SampleRow, crash_points
+from captime.ledger import ConfigRow, Ledger, LedgerReader, Observed, SampleRow, connection
 from captime.ledger.backup import backup, salvage
 from captime.runs import RunOutcome, RunRequest, Status
 
@@ -63,7 +63,7 @@ def carry_on(ledger: Ledger, until: int, acknowledge: Any = lambda number: None)
 def work(path: str, until: int, acknowledge: Connection, crash_at: str, file_limit: int) -> None:
     """A coordinator: opens or creates, carries on, and tells which runs it has seen through."""
     if crash_at:
-        crash_points._countdown = crash_points._CrashCountdown(crash_at)
+        connection._countdown = connection._CrashCountdown(crash_at)
     if file_limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
     place = Path(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime.campaign import CampaignResult, Question, RunSettings, run_campaign
 from captime.ledger.rows import ConfigRow
-from captime.scenario.space_section import as_begun, canonical, listed_of
+from captime.scenario.configurations import as_begun, canonical, listed_of
 from captime.spaces import Proposer, Space, read_space_section
 
 TABLE = small_table(8)

@@ -17,7 +17,7 @@ from captime.runs import RunOutcome, RunRequest
 from captime.skeptic import Audit, Trust, audit
 from captime.sources.sampling import FixedOrder
 from captime.sources.table import RuntimeTable
-from captime.streams.seeds import TARGET, Seeds
+from captime.streams.finite import TARGET, Seeds
 from captime.targets import Targets
 from captime.utilities import parse_utility
 

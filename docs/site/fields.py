@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from captime.scenario.schema import scenario_schema
+from captime.scenario.template import scenario_schema
 
 INTRODUCTION = """\
 # Scenario fields

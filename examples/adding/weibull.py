@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.utilities.checks import Seconds
-from captime.utilities.formula import Formula
+from captime.utilities.formula import Formula, Seconds
 
 
 @dataclass(frozen=True, slots=True)

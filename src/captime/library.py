@@ -15,28 +15,26 @@ from warnings import warn
 import numpy as np
 
 from captime.budget import check_delta
-from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
+from captime.campaign.assembly import Assembly, question_of
 from captime.campaign.held_out import on_files, on_generated, on_values, only
 from captime.campaign.identity import as_begun
-from captime.campaign.make_executor import executor_of
-from captime.campaign.measurement import measure, measured_runs
+from captime.campaign.measurement import measured_runs
 from captime.campaign.result import CampaignResult
-from captime.campaign.run import run_campaign
 from captime.campaign.transfer import learn_from as lessons_of
 from captime.campaign.validation import Validation, refuse_if_silent, usual_captime
 from captime.campaign.validation import validate as compare
 from captime.errors import ScenarioError
 from captime.executors.signals import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
-from captime.programs.hints import did_you_mean
-from captime.report.campaign_view import Outlook, campaign_view
+from captime.programs.protocol import did_you_mean
+from captime.report.campaign_view import progress_of
 from captime.report.shown_result import Result
 from captime.scenario import Scenario, scenario_of
+from captime.scenario.configurations import SpaceLike, section_for
 from captime.scenario.errors import shown
 from captime.scenario.models import InstancesSection as InstanceFields
 from captime.scenario.models import ScenarioModel
 from captime.scenario.models import TargetSection as TargetFields
-from captime.scenario.space_section import SpaceLike, section_for
 from captime.spaces import Space
 from captime.utilities import Utility
 from captime.utilities.durations import parse_duration
@@ -158,27 +156,10 @@ def configure(
     with (
         ctrl_c_asks(interrupted, "captime.configure") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "campaign.ledger") as path,
-        executor_of(parts, path, client, jobs, interrupted) as make,
-        campaign_view(
-            question.names,
-            epsilon,
-            "captime.configure",
-            quiet=not progress,
-            ledger=path,
-            gamma_goal=question.goal.gamma,
-            measured_on=question.clock,
-            outlook=Outlook.of(question, parts.jobs),
-        ) as view,
+        (campaign := Assembly.of(parts, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
+        progress_of(campaign, "captime.configure", quiet=not progress) as view,
     ):
-        result = run_campaign(
-            question,
-            path,
-            run_settings_of(parts),
-            observer=view,
-            interrupted=interrupted,
-            make_executor=make,
-            earlier=earlier,
-        )
+        result = at_work.run(view, earlier)
     if result.trouble is not None:
         # The certificate is worth having all the same, so it is returned.
         warn(str(result.trouble), RuntimeWarning, stacklevel=2)
@@ -195,6 +176,7 @@ def validate(
     ledger: str | PathLike[str] | None = None,
     jobs: int | None = None,
     progress: bool = True,
+    client: Any = None,
     interrupted: Callable[[], bool] = _never,
 ) -> Validation:
     """Run chosen configurations on held-out instances, as `captime validate` does for a scenario.
@@ -210,6 +192,7 @@ def validate(
         ledger: Where these runs are recorded, and from which the same call resumes.
         jobs: How many runs are under way at once; as in `configure` by default.
         progress: Show it.
+        client: As in `configure`; a campaign that ran on the workers of a client is validated on those of one.
         interrupted: Asked between runs; True stops.
 
     Returns:
@@ -232,17 +215,10 @@ def validate(
     with (
         ctrl_c_asks(interrupted, "captime.validate") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "validation.ledger") as path,
-        campaign_view(question.names, 0.0, "captime.validate", quiet=not progress, ledger=path, n_runs=n_runs) as view,
+        (campaign := Assembly.of(parts, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
+        progress_of(campaign, "captime.validate", quiet=not progress, n_runs=n_runs) as view,
     ):
-        measured = measure(
-            question,
-            path,
-            captime=seconds,
-            instances=count,
-            manner=with_jobs(run_settings_of(parts), jobs, oversubscribe=parts.oversubscribe),
-            observer=view,
-            interrupted=interrupted,
-        )
+        measured = at_work.measure(view, captime=seconds, instances=count)
     if measured.trouble is not None:
         # Unlike a certificate, intervals on the runs made so far would look like the answer that was asked for.
         raise measured.trouble

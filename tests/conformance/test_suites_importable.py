@@ -16,8 +16,7 @@ from captime.spaces.formats.toml import section_in
 from captime.targets import Targets, no_targets
 from captime.testing import ConformanceError, procedure_checks, space_format_checks, utility_checks
 from captime.utilities import UTILITIES
-from captime.utilities.checks import Seconds
-from captime.utilities.formula import Formula
+from captime.utilities.formula import Formula, Seconds
 
 SPACE = """
 [space]

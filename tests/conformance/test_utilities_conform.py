@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from captime.errors import UtilityError
 from captime.utilities import UTILITIES, Utility, parse_utility
-from captime.utilities.checks import Named
+from captime.utilities.formula import Named
 
 # The same examples on every machine, however slow it is.
 steady = settings(derandomize=True, deadline=None)

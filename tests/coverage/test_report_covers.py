@@ -13,8 +13,7 @@ from scipy.stats import binom, lognorm
 
 from captime.arrays import FloatArray
 from captime.plans.random_captimes import RandomCaptimes, Schedule
-from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns
-from captime.report.scoring import Lottery, scores_of
+from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns, Lottery, scores_of
 from captime.report.story import Progress, Story
 from captime.report.views.duel import duel
 from captime.report.views.runtimes import distributions

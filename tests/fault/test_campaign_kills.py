@@ -10,7 +10,7 @@ import pytest
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
 from captime.campaign import CampaignResult, RunSettings, run_campaign
-from captime.ledger import LedgerReader, crash_points
+from captime.ledger import LedgerReader, connection
 from captime.runs import Status
 
 __all__ = ["folder"]
@@ -37,7 +37,7 @@ def campaign(path: Path) -> CampaignResult:
 
 def campaign_that_dies(path: Path, wish: str) -> None:
     """In a process of its own: kill -9 at that place, if it is ever reached."""
-    crash_points._countdown = crash_points._CrashCountdown(wish) if wish else None
+    connection._countdown = connection._CrashCountdown(wish) if wish else None
     campaign(path)
 
 

@@ -17,15 +17,14 @@ import pytest
 pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from campaign_stand_ins import folder
-from captime.campaign.from_parts import question_of, run_settings_of
+from captime.campaign.assembly import question_of, run_settings_of
 from captime.campaign.measurement import measure
 from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_client import DaskClient, WorkerLeft
-from captime.executors.dask_speed import SpeedTerms
+from captime.executors.dask_workers import SpeedTerms
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
-from captime.ledger.export import COLUMNS
-from captime.ledger.reading import STATUSES
+from captime.ledger.reading import FLAT_COLUMNS, STATUSES
 from captime.programs.protocol import Program
 from captime.runs import RunRequest, Status
 from captime.scenario import load_scenario
@@ -144,7 +143,7 @@ def test_a_cluster_certifies_what_this_machine_certifies(folder: Path) -> None:
     assert there.certificate() == here
     with LedgerReader(there.ledger) as reader:
         machines = [event for event in reader.events() if event.kind == "machine"]
-        hosts = {row[COLUMNS.index("host")] for row in reader.flat()}
+        hosts = {row[FLAT_COLUMNS.index("host")] for row in reader.flat()}
     assert len(machines) == 2
     assert all(float(str(machine.facts["reference"])) > 0.0 for machine in machines)
     assert hosts == {machine.facts["host"] for machine in machines}

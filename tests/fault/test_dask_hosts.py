@@ -15,7 +15,7 @@ pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from campaign_stand_ins import folder
 from captime.ledger import LedgerReader
-from captime.ledger.export import COLUMNS
+from captime.ledger.reading import FLAT_COLUMNS
 from dask_clusters import cluster, eventually, with_executor
 from scripted_campaign import Scripted, scripted_campaign
 
@@ -41,7 +41,7 @@ def hosts(campaign: Scripted) -> set[object]:
     """Where runs were made."""
     with LedgerReader(campaign.ledger) as reader:
         # A run that was cancelled before it began was made nowhere.
-        return {host for row in reader.flat() if (host := row[COLUMNS.index("host")]) != ""}
+        return {host for row in reader.flat() if (host := row[FLAT_COLUMNS.index("host")]) != ""}
 
 
 def ip(*words: str) -> subprocess.CompletedProcess[bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from captime.streams.contents import fingerprint_of
+from captime.streams.files import fingerprint_of
 from captime.supervision.cgroups import GROUP_NOTE
 from captime.supervision.messages import FunctionCall
 from captime.supervision.process_tree import ISOLATIONS

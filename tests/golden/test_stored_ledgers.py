@@ -21,10 +21,9 @@ from captime import certificate
 from captime.campaign.identity import recorded
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
-from captime.ledger import LedgerReader, connection, create, export, integrity, schema, store
-from captime.ledger.chain import Values
-from captime.ledger.encoding import outcome_values
-from captime.ledger.queries import version_of
+from captime.ledger import LedgerReader, connection, integrity, reading, schema, store, writer
+from captime.ledger.rows import outcome_values
+from captime.ledger.schema import Values, version_of
 from captime.scenario import Scenario, identity, load_scenario
 from captime.scenario.identity import rules_of
 
@@ -133,7 +132,7 @@ def refused(*words: str) -> str:
 
 def another_version(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Have everything in this process believe that captime has another version."""
-    for module in ("ledger.create.metadata", "campaign.run", "campaign.identity", "scenario.scenario"):
+    for module in ("ledger.writer.metadata", "campaign.run", "campaign.identity", "scenario.scenario"):
         monkeypatch.setattr(f"captime.{module}.version", lambda _: name, raising=False)
 
 
@@ -212,14 +211,14 @@ def later_tables() -> Iterator[int]:
         return {**outcome_values(*args, **more), "energy": 1.5}
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (schema, connection, create):
+        for module in (schema, connection, writer):
             patch.setattr(module, "VERSION", later)
         weather = schema.Table("weather", (schema.Column("degrees", "REAL", since=later),), since=later)
         tables = (*schema.TABLES, weather)
         for module in (schema, connection, integrity):
             patch.setattr(module, "TABLES", tables)
         patch.setattr(store, "outcome_values", as_written_then)
-        patch.setattr(export, "_COLUMNS", (*export._COLUMNS, ("energy", "o.energy")))
+        patch.setattr(reading, "_FLAT_COLUMNS", (*reading._FLAT_COLUMNS, ("energy", "o.energy")))
         try:
             _put_columns(wide)
             yield later

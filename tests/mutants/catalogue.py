@@ -666,7 +666,7 @@ MUTANTS = (
     ),
     Mutant(
         "every campaign has the same seed",
-        "streams/seeds.py",
+        "streams/finite.py",
         "return secrets.randbelow(_LARGEST)",
         "return 0",
         ("unit/test_outside_world.py::test_fresh_seeds_are_drawn_from_the_system",),

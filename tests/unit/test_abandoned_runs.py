@@ -13,9 +13,8 @@ import pytest
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
 from captime.campaign import run_campaign
 from captime.supervision.cgroups import GROUP_NOTE
-from captime.supervision.kernel import LINUX, read_file
 from captime.supervision.orphans import own_tag, sweep_abandoned
-from captime.supervision.processes import TAG, tagged
+from captime.supervision.processes import LINUX, TAG, read_file, tagged
 
 __all__ = ["folder"]
 

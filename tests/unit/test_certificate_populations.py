@@ -3,7 +3,7 @@
 import sqlite3
 
 from captime.certificate import Certificate, Population
-from captime.ledger.encoding import certificate_values, certified_of
+from captime.ledger.rows import certificate_values, certified_of
 from captime.ledger.schema import CERTIFICATE
 
 

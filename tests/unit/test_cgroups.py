@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from captime.supervision import kernel, spawn
+from captime.supervision import processes, spawn
 from captime.supervision.cgroups import Cgroup, own_group
 from captime.supervision.processes import children_of
 from captime.supervision.spawn import Descriptors, ProcessSetup, start
@@ -63,7 +63,7 @@ def test_where_there_is_no_such_fork_the_child_walks() -> None:
     before = children_of(os.getpid())
     descriptor = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        assert kernel.fork_into_group(descriptor) is None
+        assert processes.fork_into_group(descriptor) is None
     finally:
         os.close(descriptor)
     assert children_of(os.getpid()) == before

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from captime.cli import app
-from captime.report.configuration_words import as_html, as_markdown, as_text, median_words, ratio_words
 from captime.report.configurations import (
     Candidacy,
     ConfigurationTable,
@@ -17,6 +16,11 @@ from captime.report.configurations import (
     MedianKind,
     Ratio,
     answered_share,
+    as_html,
+    as_markdown,
+    as_text,
+    median_words,
+    ratio_words,
     table_of_ledger,
     time_ratio,
 )

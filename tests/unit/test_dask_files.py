@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from captime.executors.dask_files import Digests, FilesMissing, FileStore, LaunchReady
-from captime.streams.contents import digest_of_file, fingerprint_of
+from captime.streams.files import digest_of_file, fingerprint_of
 from captime.supervision.messages import Preparation, lost_by_change
 from captime.supervision.run import changed_file
 from supervised import launch

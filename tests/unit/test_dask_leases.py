@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra captime[dask]")
 
-from captime.cli.interrupts import asking_to_stop
+from captime.cli.shared import asking_to_stop
 from captime.errors import ScenarioError
 from captime.executors import dask_worker as station
 from captime.executors.dask import DaskExecutor, DaskTerms
@@ -21,11 +21,11 @@ from captime.executors.dask_client import (
     SchedulerUnreachable,
     WorkerLeft,
 )
-from captime.executors.dask_speed import SpeedTerms
+from captime.executors.dask_workers import SpeedTerms
 from captime.executors.retry import LossLimit
 from captime.ledger.slot_board import SlotBoard, read_slots
 from captime.runs import Halt, RunOutcome, RunRequest, Status, Verdict
-from captime.streams.contents import fingerprint_of
+from captime.streams.files import fingerprint_of
 from captime.supervision.messages import Launch
 from dask_stand_ins import ANY, Watched
 from supervised import Plain, launch

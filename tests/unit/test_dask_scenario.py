@@ -1,15 +1,17 @@
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from captime.campaign.make_executor import executor_of
+from captime.campaign.assembly import Assembly, executor_of
 from captime.cli import app
 from captime.errors import ScenarioError
-from captime.scenario import Scenario, scenario_of
-from captime.scenario.checkup.machine import look_at_executor
+from captime.library import validate
+from captime.scenario import Scenario, load_scenario, scenario_of
+from captime.scenario.checkup.checks import look_at_executor
 from dask_clusters import with_executor
 from scripted_campaign import scripted_campaign
 
@@ -134,10 +136,25 @@ def test_every_command_that_makes_runs_makes_them_where_the_scenario_says(
     assert "tcp://127.0.0.1:1 cannot be reached" in str(there.exception)
 
 
+def test_the_library_validates_where_the_campaign_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result of `configure` whose scenario names a cluster is not validated on this machine."""
+    pytest.importorskip("distributed", reason="the extra captime[dask]")
+    monkeypatch.setattr("captime.executors.dask_cluster._CONNECT_SECONDS", 0.3)
+    campaign = scripted_campaign(tmp_path, order="arrival", instances=2)
+    asked = load_scenario(campaign.scenario)
+    here = Assembly.of(asked.build(), campaign.ledger)
+    with here.slots(lambda: False) as at_work:
+        result = at_work.run(None)
+    with_executor(campaign, 'kind = "dask"\naddress = "tcp://127.0.0.1:1"')
+    there = replace(result, scenario=load_scenario(campaign.scenario))
+    with pytest.raises(ScenarioError, match=r"tcp://127.0.0.1:1 cannot be reached"):
+        validate(there, str(tmp_path / "instances" / "*"), progress=False)
+
+
 def test_doctor_looks_at_the_cluster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """C11: what it tries is tried on this machine, and that is said."""
     pytest.importorskip("distributed", reason="the extra captime[dask]")
-    monkeypatch.setattr("captime.scenario.checkup.machine._REACH_SECONDS", 0.3)
+    monkeypatch.setattr("captime.scenario.checkup.checks._REACH_SECONDS", 0.3)
     assert look_at_executor(scenario(folder).build().executor) == []
     (absent,) = look_at_executor(scenario(folder, {"kind": "dask", "address": "tcp://127.0.0.1:1"}).build().executor)
     assert (absent.level, absent.exit_code) == ("failed", 2)

@@ -13,10 +13,8 @@ from captime.cli import app
 from captime.errors import ScenarioError, StorageTrouble
 from captime.scenario import load_scenario
 from captime.scenario.checkup import examine
-from captime.scenario.checkup.captimes import look_at_captimes
-from captime.scenario.checkup.finding import STORAGE
-from captime.scenario.checkup.machine import look_at_ledger
-from captime.scenario.checkup.trial import Trial
+from captime.scenario.checkup.checks import look_at_captimes, look_at_ledger
+from captime.scenario.checkup.running import STORAGE, Trial
 from captime.supervision.processes import TAG
 from captime.utilities import parse_utility
 
@@ -278,7 +276,7 @@ def test_a_ledger_that_cannot_be_written_is_storage_trouble(folder: Path, monkey
         message = f"{ledger}: its directory cannot be written to"
         raise StorageTrouble(message)
 
-    monkeypatch.setattr("captime.scenario.checkup.machine.check_writable", refuse)
+    monkeypatch.setattr("captime.scenario.checkup.checks.check_writable", refuse)
     found = look_at_ledger(folder / "x.ledger")
     assert (found[0].level, found[0].exit_code) == ("failed", STORAGE)
 

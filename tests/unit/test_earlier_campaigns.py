@@ -13,7 +13,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.reading import STATUSES
 from captime.ledger.rows import Noted, SampleRow
 from captime.runs import Status
-from captime.scenario.space_section import as_begun
+from captime.scenario.configurations import as_begun
 from captime.spaces import Proposer, read_space_section
 from captime.streams import FiniteStream, GeneratedStream
 from captime.streams.protocol import Instance

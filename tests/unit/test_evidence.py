@@ -5,9 +5,8 @@ import pytest
 
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated
-from captime.evidence import Evidence
+from captime.evidence import Evidence, Prefix
 from captime.plans import Ladder, RandomCaptimes, Schedule
-from captime.prefix import Prefix
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.targets import Targets
 from captime.utilities import parse_utility

@@ -16,7 +16,8 @@ import pytest
 import captime
 from captime.certificate import Certificate, Mode
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
-from captime.ledger.rows import Observed, Origin
+from captime.ledger.rows import Observed
+from captime.ledger.schema import Origin
 from captime.runs import STATUS_OF, Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.skeptic import books, outcomes
 

@@ -8,7 +8,7 @@ import resource, sys
 soft, hard, slots = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 from captime.errors import ScenarioError
-from captime.executors.fd_limit import ensure_descriptors
+from captime.executors.local_slots import ensure_descriptors
 try:
     ensure_descriptors(slots)
 except ScenarioError as reason:

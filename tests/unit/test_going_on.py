@@ -13,8 +13,7 @@ import pytest
 
 from campaign_stand_ins import Numbered, PulledThePlug, folder, ledger_in, question_on, virtual_slots
 from captime.campaign import CampaignResult, RunSettings, run_campaign
-from captime.campaign.goals import AddedConfigurations, Goal, MoreInstances, change_of, goal_of
-from captime.campaign.stop_rules import StopRules
+from captime.campaign.question import AddedConfigurations, Goal, MoreInstances, StopRules, change_of, goal_of
 from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor

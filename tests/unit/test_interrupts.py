@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from captime.cli import interrupts
-from captime.cli.interrupts import asking_to_stop
+from captime.cli import shared
+from captime.cli.shared import asking_to_stop
 from captime.executors.signals import signals_heard, signals_remembered
 
 
@@ -22,7 +22,7 @@ def test_a_queue_and_its_script_may_both_pass_a_signal_on() -> None:
 def test_a_second_wish_insists(monkeypatch: pytest.MonkeyPatch, again: int) -> None:
     """Ctrl-C at once, other signals after a while."""
     if again == signal.SIGTERM:
-        monkeypatch.setattr(interrupts, "_SAME_WISH_SECONDS", -1.0)
+        monkeypatch.setattr(shared, "_SAME_WISH_SECONDS", -1.0)
     with asking_to_stop():
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):

@@ -14,7 +14,7 @@ from captime.certificate import Certificate
 from captime.cli import COMMANDS, app, function_of
 from captime.errors import LedgerDamaged
 from captime.ledger import ConfigRow, Ledger, SampleRow
-from captime.ledger.export import COLUMNS
+from captime.ledger.reading import FLAT_COLUMNS
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from forgery import forge
 from written_ledgers import runtimes, written
@@ -117,7 +117,7 @@ def test_export_writes_every_run_with_everything_beside_it(strange: Path, tmp_pa
     assert b"\xff\x07.cnf" in plain.read_bytes()
     with plain.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
         (row,) = csv.DictReader(file)
-    assert tuple(row) == COLUMNS
+    assert tuple(row) == FLAT_COLUMNS
     assert (row["config_name"], row["answer"], row["detail"], row["captime"]) == ("=SUM(A1:A9)", "@\udcfe", "-x", "2.0")
     assert typed("export", strange, "-o", safe, "--for-spreadsheet").exit_code == 0
     with safe.open(encoding="utf-8", newline="") as file:

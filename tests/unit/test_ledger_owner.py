@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from captime.errors import LedgerInUse, StorageTrouble
-from captime.ledger import ConfigRow, Ledger, filesystem, ownership
-from captime.ledger.filesystem import file_system, is_network, sqlite_note
+from captime.ledger import ConfigRow, Ledger, connection, ownership
+from captime.ledger.connection import file_system, is_network, sqlite_note
 from captime.ledger.ownership import Owner, WriteLock, lock_path, read_mark
 from ledger_workers import PATIENCE, PROCESSES, grab
 
@@ -136,7 +136,7 @@ def test_network_file_systems_are_refused_unless_asked_for(
     assert file_system(Path("/nfs/local disk/x"), mounts) == "xfs"
     assert file_system(Path("/nfsx"), mounts) == "ext4"
     assert is_network(kind)
-    monkeypatch.setattr(filesystem, "file_system", lambda _: kind)
+    monkeypatch.setattr(connection, "file_system", lambda _: kind)
     path = tmp_path / "a.ledger"
     with pytest.raises(StorageTrouble, match=f"network file system \\({kind}\\)"):
         Ledger.create(path, {}, CONFIGS)

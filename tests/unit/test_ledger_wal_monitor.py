@@ -10,7 +10,7 @@ import pytest
 
 from captime.ledger import ConfigRow, Ledger, LedgerReader
 from captime.ledger.connection import log_path
-from captime.ledger.wal_monitor import WalMonitor
+from captime.ledger.file_watch import WalMonitor
 
 READS_ON = """
 import sqlite3, sys

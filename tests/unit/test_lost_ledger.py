@@ -12,12 +12,12 @@ from typer.testing import CliRunner, Result
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
 from captime.campaign import CampaignResult, RunSettings, run_campaign
-from captime.campaign.lost_ledger import LedgerWatchingExecutor
+from captime.campaign.journal import LedgerWatchingExecutor
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
-from captime.executors.wrapper import ExecutorWrapper
+from captime.executors.retry import ExecutorWrapper
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.backup import backup, salvage
 from captime.ledger.connection import log_path

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from captime.campaign.outcome_counts import disturbing
+from captime.campaign.result import disturbing
 from captime.supervision import launcher
-from captime.supervision.machine_health import MachineHealth
+from captime.supervision.fitness import MachineHealth
 from captime.supervision.messages import Launch, Report
 from captime.supervision.run import is_idle
 from supervised import launch

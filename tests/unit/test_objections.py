@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from captime.campaign.abort_rules import AbortRules
-from captime.campaign.outcome_counts import OutcomeCounts
+from captime.campaign.result import OutcomeCounts
 from captime.errors import TargetProgramError
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 

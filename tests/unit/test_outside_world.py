@@ -12,7 +12,7 @@ import pytest
 from captime import configure
 from captime.campaign import run_campaign
 from captime.campaign.ask_tell import AskTell
-from captime.campaign.from_parts import question_of, run_settings_of
+from captime.campaign.assembly import question_of, run_settings_of
 from captime.campaign.identity import as_begun
 from captime.errors import ScenarioDiffers
 from captime.evidence import Evidence
@@ -24,7 +24,7 @@ from captime.procedures import PROCEDURES, Problem
 from captime.report.campaigned import assumptions, campaign_json
 from captime.runs import RunRequest, Status
 from captime.scenario import Scenario, scenario_of
-from captime.streams import seeds
+from captime.streams import finite
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, table_of
 
@@ -53,7 +53,7 @@ def configured(path: Path, **more: Any) -> dict[str, object]:
 def test_a_campaign_without_a_seed_draws_one_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every campaign another one, on record, and the same when it is resumed; one that the user names has to agree."""
     drawn = iter(range(501, 600))
-    monkeypatch.setattr(seeds, "fresh_seed", lambda: next(drawn))
+    monkeypatch.setattr(finite, "fresh_seed", lambda: next(drawn))
     assert configured(tmp_path / "first.ledger")["seed"] == 501
     assert configured(tmp_path / "second.ledger")["seed"] == 502
     with LedgerReader(tmp_path / "first.ledger") as reader:
@@ -66,7 +66,7 @@ def test_a_campaign_without_a_seed_draws_one_and_keeps_it(tmp_path: Path, monkey
 
 def test_fresh_seeds_are_drawn_from_the_system() -> None:
     """The function that tests replace: its numbers differ, and are seeds."""
-    fresh = runpy.run_path(str(Path(seeds.__file__)))["fresh_seed"]
+    fresh = runpy.run_path(str(Path(finite.__file__)))["fresh_seed"]
     drawn = {fresh() for _ in range(8)}
     assert len(drawn) > 1
     assert all(0 <= seed < 2**63 for seed in drawn)
@@ -74,7 +74,7 @@ def test_fresh_seeds_are_drawn_from_the_system() -> None:
 
 def test_whoever_asks_and_tells_gets_a_fresh_seed_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """And can read it, to begin again in the same way."""
-    monkeypatch.setattr(seeds, "fresh_seed", lambda: 77)
+    monkeypatch.setattr(finite, "fresh_seed", lambda: 77)
     assert AskTell(["a", "b"], "uniform(10)").seed == 77
     assert AskTell(["a", "b"], "uniform(10)", seed=5).seed == 5
 

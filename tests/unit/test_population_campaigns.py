@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import captime
 from captime.campaign import run_campaign
-from captime.campaign.from_parts import question_of, run_settings_of
+from captime.campaign.assembly import question_of, run_settings_of
 from captime.certificate import Population
 from captime.cli import app
 from captime.errors import ScenarioDiffers, ScenarioError

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from captime.campaign.goals import Goal
+from captime.campaign.question import Goal
 from captime.certificate import Certificate, Population
 from captime.report.campaigned import these_words
+from captime.report.known_runs import lottery_of
 from captime.report.machine import certificate_json
-from captime.report.pace import Pace, floor_of
-from captime.report.scoring import lottery_of
-from captime.report.stopped import next_steps, why_stopped
-from captime.report.words import Account, claim_lines, lines, seeds_of, statement
+from captime.report.story import Pace, floor_of
+from captime.report.words import Account, claim_lines, lines, next_steps, seeds_of, statement, why_stopped
 from captime.utilities import parse_utility
 
 DRAWN = Certificate(1, 0.31, 0.1, 8, 0.3, 0.7, mode="selection")

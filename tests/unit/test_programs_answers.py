@@ -1,6 +1,6 @@
 import pytest
 
-from captime.programs.answers import AnswerBook, agrees, contradicts
+from captime.programs.judge import AnswerBook, agrees, contradicts
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 
 from captime.errors import ScenarioError
 from captime.programs import Conditions, Configuration, FunctionProgram
+from captime.programs.function import Arguments
 from captime.programs.returned import account_of
-from captime.programs.signatures import Arguments
 from captime.runs import RunRequest
 from captime.streams import FiniteStream, Instance
 from captime.streams.files import from_values

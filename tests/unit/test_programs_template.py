@@ -1,10 +1,16 @@
 import pytest
 
 from captime.errors import ScenarioError
-from captime.programs.arguments import ArgumentStyle, without_exponent
-from captime.programs.configurations import Configuration, Setting
-from captime.programs.settings_check import check_settings
-from captime.programs.template import Template, rounded_up, safe_path, text_of
+from captime.programs.protocol import Configuration, Setting
+from captime.programs.template import (
+    ArgumentStyle,
+    Template,
+    check_settings,
+    rounded_up,
+    safe_path,
+    text_of,
+    without_exponent,
+)
 
 NASTY: list[str] = [
     "; touch PWNED",

@@ -13,7 +13,7 @@ from captime.errors import ScenarioError
 from captime.plans import RandomCaptimes, Schedule
 from captime.sources.sampling import stream_of
 from captime.utilities import UTILITIES, Utility, parse_utility
-from captime.utilities.checks import Named
+from captime.utilities.formula import Named
 
 # Every member of the register, and shapes with jumps, flat parts, both, and long tails.
 TEXTS = [

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from captime.report.known_runs import Scores
 from captime.report.page.html import many_settings, report_page
-from captime.report.scoring import Scores
 from captime.report.story import Story, read_story
 from captime.report.views.parameters import columns, effects, value_text
 from report_ledgers import raced_ledger

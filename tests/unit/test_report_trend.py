@@ -13,8 +13,7 @@ from captime.campaign import run_campaign
 from captime.report.campaigned import account_of_campaign, campaign_json
 from captime.report.known_runs import ANSWERED, CUT, STOPPED, KnownRuns
 from captime.report.ledger_words import assumptions
-from captime.report.story import read_story
-from captime.report.trend import Trend, rank_correlation, trend_of
+from captime.report.story import Trend, rank_correlation, read_story, trend_of
 from captime.sources import RuntimeTable
 
 __all__ = ["folder"]

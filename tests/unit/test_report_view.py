@@ -13,7 +13,7 @@ from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
 from captime.report.campaign_view import View, campaign_view, plain_lines
-from captime.report.pace import Pace
+from captime.report.story import Pace
 from captime.utilities.durations import rounded_time
 from space_campaigns import on_space, search
 

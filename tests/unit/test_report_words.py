@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from campaign_stand_ins import Numbered, folder, ledger_in
-from captime.campaign.goals import Goal
+from captime.campaign.question import Goal
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.cli.recorded import account_of_ledger
@@ -18,10 +18,9 @@ from captime.ledger import LedgerReader, Noted
 from captime.report.campaigned import account_of_campaign
 from captime.report.campaigned import assumptions as said_by_campaign
 from captime.report.ledger_words import account_of_story, assumptions, bound_on_record, note_words, stopped_words
-from captime.report.stopped import why_stopped
 from captime.report.story import Progress, Story, read_story
 from captime.report.views.epsilon import epsilon_view
-from captime.report.words import Account, draws_among, gamma_words, lines, statement
+from captime.report.words import Account, draws_among, gamma_words, lines, statement, why_stopped
 from space_campaigns import on_space, search
 
 __all__ = ["folder"]

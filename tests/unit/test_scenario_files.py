@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from captime.errors import ScenarioError
 from captime.runs import RunRequest
 from captime.scenario import load_scenario, scenario_of, template
-from captime.scenario.models import ScenarioModel
-from captime.scenario.units import bytes_of, seconds_of
+from captime.scenario.models import ScenarioModel, bytes_of, seconds_of
 
 PYTHON = sys.executable
 SMALLEST = """\

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from captime.cli import app
 from captime.scenario import load_scenario, template
 from captime.scenario.models import ScenarioModel
-from captime.scenario.schema import SCHEMA_FILE, SCHEMA_LINE, scenario_schema
+from captime.scenario.template import SCHEMA_FILE, SCHEMA_LINE, scenario_schema
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("*.toml"))
 VALID = Draft7Validator(scenario_schema())

@@ -16,8 +16,7 @@ import pytest
 from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
-from captime.ledger.encoding import certified_of
-from captime.ledger.rows import ConfigRow, Noted
+from captime.ledger.rows import ConfigRow, Noted, certified_of
 from captime.ledger.schema import CERTIFICATE, CONFIG, OUTCOME, SAMPLE, START, Table
 from captime.skeptic.arrivals import Arrival, arrivals
 from captime.skeptic.books import Books, Run, Story, story_of, told_in_order

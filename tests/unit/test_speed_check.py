@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from captime.executors import LocalExecutor, speed_check
-from captime.executors.speed_check import REMEASURE_SECONDS, TIMES, SpeedChecks
+from captime.executors import LocalExecutor, local_slots
+from captime.executors.local_slots import REMEASURE_SECONDS, TIMES, SpeedChecks
 from captime.runs import RunOutcome, RunRequest
 from supervised import Bench, Plain, comes_true, launch
 
@@ -85,9 +85,9 @@ def test_runs_on_a_machine_that_became_slower_are_flagged(tmp_path: Path, monkey
     burn = tmp_path / "seconds"
     burn.write_text("0.05", encoding="ascii")
     work = f"import time\nwhile time.process_time() < float(open({str(burn)!r}).read()): pass"
-    monkeypatch.setattr(speed_check, "_WORK", work)
-    monkeypatch.setattr(speed_check, "_FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(speed_check, "REMEASURE_SECONDS", 1.5)
+    monkeypatch.setattr(local_slots, "_WORK", work)
+    monkeypatch.setattr(local_slots, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(local_slots, "REMEASURE_SECONDS", 1.5)
 
     def flagged(outcome: RunOutcome) -> bool:
         return outcome.measured is not None and "drifted" in outcome.measured.flags

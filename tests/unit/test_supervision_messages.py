@@ -6,8 +6,7 @@ import socket
 from hypothesis import given
 from hypothesis import strategies as st
 
-from captime.supervision.channel import Channel
-from captime.supervision.messages import FunctionCall, Launch, Preparation, Report
+from captime.supervision.messages import Channel, FunctionCall, Launch, Preparation, Report
 from supervised import launch
 
 # Names as Python shows them: any bytes but NUL, undecodable ones escaped.

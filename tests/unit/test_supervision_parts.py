@@ -11,12 +11,12 @@ from captime.errors import InvariantViolated, ScenarioError
 from captime.executors import LocalExecutor
 from captime.executors.local_slots import cores
 from captime.runs import RunRequest
-from captime.supervision import kernel, process_tree, processes, run
-from captime.supervision.bootstrap import command
+from captime.supervision import process_tree, processes, run
 from captime.supervision.cgroups import Cgroup
-from captime.supervision.limits import Limits, too_late
 from captime.supervision.messages import Report
 from captime.supervision.process_tree import ProcessTree, strike, strike_group
+from captime.supervision.processes import command
+from captime.supervision.run import Limits, too_late
 from captime.supervision.scratch import Folders, remove, used_bytes
 from captime.supervision.spawn import SpawnedProcess
 from supervised import Bench, Plain, launch
@@ -223,7 +223,7 @@ def test_our_own_group_is_never_struck() -> None:
 
 def test_a_machine_that_slept_loses_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """C2: the difference of two clocks is what tells."""
-    assert abs(kernel.suspended_ns() - kernel.suspended_ns()) < 50_000_000
+    assert abs(processes.suspended_ns() - processes.suspended_ns()) < 50_000_000
     moments = iter([0, 60_000_000])
     monkeypatch.setattr(run, "suspended_ns", lambda: next(moments))
     report = _judged_after_sleep()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from captime.runs import Halt, RunOutcome, RunRequest, Status
-from captime.streams.contents import digest_of_file, fingerprint_of
+from captime.streams.files import digest_of_file, fingerprint_of
 from captime.supervision.messages import Fingerprint, FunctionCall, Launch, Preparation
 from captime.supervision.process_tree import ISOLATIONS
 from supervised import PYTHON, TARGETS, Bench, Plain, bench, launch, target

@@ -16,8 +16,8 @@ import pytest
 
 from captime.errors import ScenarioError
 from captime.executors.local import LocalExecutor
+from captime.programs.command import TargetValue
 from captime.programs.judge import AnswerRules, judge
-from captime.programs.target_value import TargetValue
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
 from captime.scenario import load_scenario, scenario_of
 from captime.skeptic.outcomes import Context, OutcomeRules

@@ -18,8 +18,7 @@ from captime.campaign import RunSettings, run_campaign
 from captime.campaign.journal import ClockWatch
 from captime.errors import MachineUnfit
 from captime.executors.protocol import Executor
-from captime.executors.retry import LossLimit, WaitingExecutor
-from captime.executors.wrapper import ExecutorWrapper
+from captime.executors.retry import ExecutorWrapper, LossLimit, WaitingExecutor
 from captime.ledger import LedgerReader
 from captime.programs.judge import AnswerRules, judge
 from captime.programs.protocol import Program

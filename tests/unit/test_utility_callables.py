@@ -10,7 +10,7 @@ from scipy import stats
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
 from captime.utilities import from_callable, normalised, parse_utility, survival
-from captime.utilities.numeric_inverse import first_moment
+from captime.utilities.python_function import first_moment
 
 # The same examples on every machine, however slow it is.
 steady = settings(derandomize=True, deadline=None)

@@ -12,8 +12,7 @@ from captime import utilities
 from captime.errors import UtilityError
 from captime.utilities import UTILITIES, durations, parse_utility, suggest
 from captime.utilities.durations import duration_text, parse_duration
-from captime.utilities.suggest import deadline_at, from_prices, half_after, halving_every, worthless_after
-from captime.utilities.summary import summarise
+from captime.utilities.suggest import deadline_at, from_prices, half_after, halving_every, summarise, worthless_after
 
 # The same examples on every machine, however slow it is.
 steady = settings(derandomize=True, deadline=None)

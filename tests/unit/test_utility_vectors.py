@@ -7,8 +7,8 @@ from scipy.integrate import quad
 
 from captime.errors import UtilityError
 from captime.utilities import Utility, parse_utility
-from captime.utilities.remaining_cost import RemainingCost
-from captime.utilities.uniform import Uniform
+from captime.utilities.cost_adjusted import RemainingCost
+from captime.utilities.formulas import Uniform
 
 LOG_LAPLACE = {1: 0.991667, 32: 0.733333, 64: 0.46875, 300: 0.1, 512: 0.0585938, 600: 0.05, 900: 0.0333333}
 

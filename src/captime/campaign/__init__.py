@@ -1,9 +1,8 @@
 """Campaigns on real programs: every run is made once, written down, and counted; see `run`, `measuring`, `library`."""
 
 from captime.campaign.measurement import measure, table_of
-from captime.campaign.question import Question
+from captime.campaign.question import Question, StopRules
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import RunSettings, run_campaign
-from captime.campaign.stop_rules import StopRules
 
 __all__ = ["CampaignResult", "Question", "RunSettings", "StopRules", "measure", "run_campaign", "table_of"]

@@ -25,7 +25,6 @@ from captime.campaign.external_runs import (
     recorded_seed,
     stream_for,
 )
-from captime.campaign.goals import Change, change_of
 from captime.campaign.identity import (
     Growth,
     check_identity,
@@ -35,11 +34,10 @@ from captime.campaign.identity import (
     short_captimes_on_record,
     step_on_record,
 )
-from captime.campaign.journal import LedgerJournal
-from captime.campaign.question import Question
-from captime.campaign.recording import Recorder
+from captime.campaign.journal import LedgerJournal, Recorder
+from captime.campaign.question import Change, Question, change_of
+from captime.campaign.resume import Steering, first_goal, new_changes
 from captime.campaign.space_members import GrowingProcedure, SpaceMembers
-from captime.campaign.steering import Steering, first_goal, new_changes
 from captime.certificate import Certificate
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
@@ -48,7 +46,7 @@ from captime.ledger.rows import Event, Noted, Started
 from captime.live import Journal, NoJournal, tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunRequest, Status
-from captime.scenario.space_section import SpaceLike
+from captime.scenario.configurations import SpaceLike
 from captime.skeptic.audit import Audit, audit
 from captime.utilities import Utility
 

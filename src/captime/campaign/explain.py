@@ -17,7 +17,7 @@ from captime.campaign.space_members import settings_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow
 from captime.ledger.rows import SampleRow
-from captime.programs.configurations import Configuration, Setting
+from captime.programs.protocol import Configuration, Setting
 from captime.scenario import Scenario
 from captime.spaces import Space
 from captime.spaces.clauses import parents

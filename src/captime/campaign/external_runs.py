@@ -12,16 +12,16 @@ from captime.campaign.question import Question
 from captime.certificate import RULES
 from captime.errors import InvariantViolated, ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
-from captime.programs.configurations import Configuration
+from captime.programs.protocol import Configuration
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
+from captime.scenario.configurations import SpaceLike, canonical, listed_of, proposer_for, row_of, section_for
 from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
-from captime.scenario.space_section import SpaceLike, canonical, listed_of, proposer_for, row_of, section_for
 from captime.spaces import Proposer
-from captime.streams import FiniteStream, InstanceStream, seeds
+from captime.streams import FiniteStream, InstanceStream, finite
 from captime.streams.files import from_values
+from captime.streams.finite import TARGET, Seeds
 from captime.streams.protocol import Element, Instance
-from captime.streams.seeds import TARGET, Seeds
 from captime.supervision.messages import Launch, Report
 from captime.utilities import Utility, utility_of
 
@@ -185,7 +185,7 @@ def recorded_seed(ledger: Path | None, seed: int | None) -> int:
             found = reader.scenario.get("seed")
         if isinstance(found, int):
             return found
-    return seeds.fresh_seed() if seed is None else seed
+    return finite.fresh_seed() if seed is None else seed
 
 
 def proposer_on(space: SpaceLike | None, seed: int) -> Proposer | None:

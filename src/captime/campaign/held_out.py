@@ -13,7 +13,7 @@ from captime.scenario import Scenario
 from captime.scenario.errors import SourceLocation
 from captime.scenario.models import InstancesSection
 from captime.streams import FiniteStream, GeneratedStream, Instance
-from captime.streams.contents import digest_of_file
+from captime.streams.files import digest_of_file
 
 
 def on_files(campaign: Scenario, pattern: str | list[str], where: str) -> Scenario:

@@ -10,8 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.goals import GOAL_OPTIONS
-from captime.campaign.question import Question
+from captime.campaign.question import GOAL_OPTIONS, Question
 from captime.campaign.transfer import SAME_TARGET, check_unlearned, has_learned
 from captime.certificate import Population
 from captime.errors import ScenarioDiffers

@@ -1,16 +1,29 @@
 """The ledger as the journal of the live loop: what happens is on disk before it is acted upon."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from captime.errors import LedgerLocked
-from captime.ledger import Ledger
-from captime.ledger.crash_points import reached
+import numpy as np
+
+from captime.arrays import BoolArray
+from captime.campaign.result import CampaignResult
+from captime.certificate import Certificate
+from captime.errors import CaptimeError, LedgerDamaged, LedgerLocked, ScenarioError
+from captime.evidence import Evidence
+from captime.executors.protocol import Executor
+from captime.executors.retry import ExecutorWrapper
+from captime.ledger import Ledger, LedgerReader
+from captime.ledger.connection import reached
+from captime.ledger.file_watch import rescued_name
 from captime.ledger.rows import SampleRow
 from captime.live import Seen
+from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import InstanceStream
-from captime.supervision.kernel import steady_ns
+from captime.supervision.processes import steady_ns
 from captime.targets import Targets
 
 # [F14] How long another process may lock the file before a campaign gives up; outcomes wait in memory until then.
@@ -170,3 +183,136 @@ def sample_at(stream: InstanceStream, position: int) -> SampleRow:
     """Return what a position of the stream stands for, as the ledger remembers it."""
     element = stream.at(position)
     return SampleRow(position, element.instance.name, element.instance.digest, element.seed)
+
+
+# What a procedure has come to, written into the ledger whenever it has changed: certificate, candidates, facts.
+
+
+class Recorder:
+    """Writes down what is new, and nothing twice.
+
+    Args:
+        ledger: The one that is written to.
+        n_configs: How many configurations there are at first.
+        clock: Wall-clock seconds of earlier calls; those of this one are counted from there.
+    """
+
+    def __init__(self, ledger: Ledger, n_configs: int, clock: float) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._certified: Certificate | None = None
+        self._facts: object = None
+        self._in_the_race: BoolArray = np.ones(n_configs, dtype=np.bool_)
+
+    def certificate(self, procedure: Procedure, evidence: Evidence, now: float) -> None:
+        """Write the certificate down, if another one is held.
+
+        Args:
+            procedure: The procedure that made it.
+            evidence: Knows what was spent.
+            now: Wall-clock seconds of this call.
+        """
+        held = procedure.certificate()
+        if held is self._certified or held == self._certified:
+            return
+        self._certified = held
+        self.facts(procedure)
+        left, spent = int(procedure.candidates.sum()), float(evidence.tally.seconds.sum())
+        self._ledger.certified(held, procedure.rounds, spent, self._clock + now, left)
+        reached("certified")
+
+    def candidates(self, procedure: Procedure, evidence: Evidence) -> None:
+        """Record which configurations were cleared, and which became candidates again; no decision needs it."""
+        now = procedure.candidates.copy()
+        before = np.ones(len(now), dtype=np.bool_)
+        before[: len(self._in_the_race)] = self._in_the_race
+        if np.array_equal(before, now):
+            return
+        self._in_the_race = now
+        out, back = np.flatnonzero(before & ~now).tolist(), np.flatnonzero(now & ~before).tolist()
+        self._ledger.noted("candidates", out=out, back=back, cpu_seconds=float(evidence.tally.seconds.sum()))
+
+    def facts(self, procedure: Procedure) -> None:
+        """Write down what an independent check needs to know beside the rows."""
+        tell = getattr(procedure, "facts", None)
+        facts = None if tell is None else tell()
+        if facts is not None and facts != self._facts:
+            self._facts = facts
+            self._ledger.noted("facts", **facts)
+
+
+# What a campaign does about a ledger that is deleted, replaced or overwritten while it runs.
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class LedgerWatchingExecutor(ExecutorWrapper):
+    """An executor that looks at something else about once a second while it waits for runs.
+
+    Args:
+        inner: Does the runs; its clock is the wall clock.
+        look: Returns True if waiting is no longer of use.
+    """
+
+    def __init__(self, inner: Executor, look: Callable[[], bool]) -> None:
+        super().__init__(inner)
+        self._look = look
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol. Returns early, with nothing, when `look` says so."""
+        until = math.inf if timeout is None else self.now + timeout
+        while True:
+            began = self.now
+            step = max(0.0, min(_SECONDS_BETWEEN_LOOKS, until - began))
+            back = super().collect(step)
+            # Back early with nothing: nothing is under way, or a signal has arrived.
+            if back or self.now - began < step or self.now >= until or self._look():
+                return back
+
+
+def check_no_rescue(path: Path) -> None:
+    """Refuse to begin a new campaign where the last one's ledger was lost and a copy of it waits to be put back."""
+    saved = rescued_name(path)
+    if not path.exists() and saved.exists():
+        raise ScenarioError(
+            f"there is no ledger {path}, but {saved.name} beside it holds the rows of a campaign whose ledger was "
+            f"lost. Rename it to {path.name} to resume that campaign, or move it away to begin a new one"
+        )
+
+
+def with_what_was_lost(result: CampaignResult, ledger: Ledger) -> CampaignResult:
+    """Return the result with what is to be said if the closed file does not hold what the certificate rests on."""
+    happened = ledger.lost
+    if _holds(ledger.path, ledger.campaign_id, result.head):
+        if not happened or result.trouble is not None:
+            return result
+        told = (
+            f"{happened}. All rows could still be brought into the ledger, and it is whole; the same command resumes "
+            "the campaign"
+        )
+        # The copy that was made first is not needed.
+        if result.rescued is not None:
+            result.rescued.path.unlink(missing_ok=True)
+        return replace(result, warnings=(told, *result.warnings), rescued=None)
+    if result.trouble is not None and not happened:
+        return result
+    happened = happened or f"{ledger.path} is not the file any more that was written"
+    if result.rescued is not None:
+        saved = (
+            f"All {result.rescued.rows:,} rows were saved in {result.rescued.path}; rename it to {ledger.path.name} to "
+            "resume the campaign"
+        )
+    else:
+        saved = "The rows could not be saved; keep what is left of the files and a copy of this output"
+    valid = "No" if result.question.procedure == "survey" else "The certificate is valid, but no"
+    told = f"{happened}. {valid} file of this name holds the runs that it rests on (head {result.head[:12]})"
+    return replace(result, trouble=LedgerDamaged(told, saved))
+
+
+def _holds(path: Path, campaign: str, head: str) -> bool:
+    """Return whether the file under this name is this campaign's, up to this row."""
+    try:
+        with LedgerReader(path) as reader:
+            return reader.campaign_id == campaign and reader.head == head
+    except CaptimeError:
+        return False

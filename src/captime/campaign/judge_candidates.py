@@ -7,18 +7,18 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.from_parts import question_of
+from captime.campaign.assembly import question_of
 from captime.campaign.paired import difference, log_inverse_of
 from captime.campaign.question import Question
 from captime.campaign.validation import Worth
 from captime.errors import ScenarioError
-from captime.programs.configurations import Configuration, Setting
+from captime.programs.protocol import Configuration, Setting
 from captime.scenario import Scenario
 from captime.scenario.parts import Parts
 from captime.spaces import Space
 from captime.spaces.values import Value
 from captime.streams import FiniteStream, Instance
-from captime.streams.contents import digest_of_file
+from captime.streams.files import digest_of_file
 from captime.tuners import TunerResult
 
 DEFAULT = "default"

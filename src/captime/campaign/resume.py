@@ -1,20 +1,153 @@
-"""Resume where a ledger ends: only facts are stored, and the decisions are made again from them."""
+"""Resume a campaign: replay its ledger, check that the decisions are the same, and apply what the new call changes."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import assert_never
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol, assert_never
 
 from captime.campaign.abort_rules import AbortRules
-from captime.campaign.fixed_order_replay import Key, counts_for_good, key_of
-from captime.campaign.goals import Change, change_of
-from captime.campaign.outcome_counts import OutcomeCounts
+from captime.campaign.identity import Growth, order_listed
+from captime.campaign.journal import LedgerJournal
+from captime.campaign.question import (
+    AddedConfigurations,
+    Change,
+    Goal,
+    MoreInstances,
+    Question,
+    add_configurations,
+    change_of,
+    goal_of,
+    set_goal,
+    set_length,
+)
+from captime.campaign.result import OutcomeCounts
+from captime.campaign.space_members import SpaceMembers, configuration_of
+from captime.campaign.transfer import NOTE, EarlierCampaigns
 from captime.evidence import Evidence
-from captime.executors.retry import LossLimit
+from captime.executors.protocol import Executor
+from captime.executors.retry import ExecutorWrapper, LossLimit
 from captime.ledger import Ledger
-from captime.ledger.crash_points import reached
-from captime.ledger.rows import Added, Asked, Event, Noted, Observed, Started
+from captime.ledger.connection import reached
+from captime.ledger.rows import Added, Asked, ConfigRow, Event, Noted, Observed, Started
 from captime.live import tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
+
+# Runs that were made before are remembered, not repeated; those that are made now are written down first.
+#
+# For campaigns in fixed order. Their decisions depend on outcomes alone, so resuming after an interruption is simply
+# beginning again with a good memory: what the ledger knows is answered at once, and only what it does not know is
+# run. Runs that were lost are tried again here, below the procedure, which never hears of it.
+
+Key = tuple[int, int, float]
+
+
+def key_of(request: RunRequest) -> Key:
+    """Return which run it is, whatever the attempt."""
+    return (request.config, request.instance, request.captime)
+
+
+def counts_for_good(outcome: RunOutcome) -> bool:
+    """Return whether it says all that there is to say; a run that was lost or stopped early does not."""
+    match outcome.status:
+        case Status.COMPLETED | Status.FAILED | Status.ABANDONED:
+            return True
+        case Status.CAPPED:
+            return outcome.runtime >= outcome.request.captime
+        case Status.LOST:
+            return False
+        case _:
+            assert_never(outcome.status)
+
+
+class ReplayingExecutor(ExecutorWrapper):
+    """An executor that asks its memory first.
+
+    Args:
+        inner: Does the runs that are not on record.
+        journal: Writes down what is started and what came back.
+        known: Outcomes on record that count for good, by run.
+        attempts: How often each run was tried before, by configuration and position.
+
+    Attributes:
+        lost_seconds: CPU seconds of attempts that were lost or interrupted, this time.
+    """
+
+    def __init__(
+        self,
+        inner: Executor,
+        journal: LedgerJournal,
+        known: dict[Key, RunOutcome],
+        attempts: dict[tuple[int, int], int],
+    ) -> None:
+        super().__init__(inner)
+        self._journal = journal
+        self._known = known
+        self._attempts = attempts
+        self._recalled: deque[RunOutcome] = deque()
+        self._held: list[RunRequest] = []
+        self._asked: dict[Key, RunRequest] = {}
+        self._stopping = False
+        self.lost_seconds = 0.0
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol. What is not on record is run only when its outcome is waited for.
+
+        So a campaign that had ended is recalled to its end without beginning anything anew.
+        """
+        for request in requests:
+            remembered = self._known.pop(key_of(request), None)
+            if remembered is not None:
+                self._recalled.append(replace(remembered, request=request))
+            else:
+                self._held.append(request)
+
+    def _next_attempt(self, request: RunRequest) -> RunRequest:
+        """No two tries of a run have the same number, across all interruptions."""
+        number = self._attempts.get((request.config, request.instance), 0)
+        self._attempts[request.config, request.instance] = number + 1
+        return replace(request, attempt=number)
+
+    def _launch(self, fresh: list[RunRequest]) -> None:
+        if fresh:
+            self._asked |= {key_of(request): request for request in fresh}
+            attempts = [self._next_attempt(request) for request in fresh]
+            self._journal.started(attempts)
+            super().submit(attempts)
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol."""
+        if self._recalled:
+            recalled, self._recalled = list(self._recalled), deque()
+            return recalled
+        held, self._held = self._held, []
+        if self._stopping and held:
+            return [RunOutcome(request, Status.CAPPED, 0.0, 0.0, "never begun") for request in held]
+        self._launch(held)
+        outcomes = super().collect(timeout)
+        if outcomes:
+            self._journal.observed(outcomes, ())
+        unsettled = [outcome for outcome in outcomes if not counts_for_good(outcome)]
+        self.lost_seconds += sum(outcome.cost for outcome in unsettled)
+        if not self._stopping:
+            self._launch([self._asked[key_of(outcome.request)] for outcome in unsettled])
+        return [
+            replace(outcome, request=self._asked.pop(key_of(outcome.request)))
+            for outcome in outcomes
+            if self._stopping or counts_for_good(outcome)
+        ]
+
+    def watch(self) -> list[tuple[RunRequest, float]]:
+        """See the protocol."""
+        return [(self._asked.get(key_of(request), request), seconds) for request, seconds in super().watch()]
+
+    def stop(self) -> None:
+        """See the protocol. From now on nothing is tried again; what was stopped comes back as it is."""
+        self._stopping = True
+        super().stop()
+
+
+# Resume where a ledger ends: only facts are stored, and the decisions are made again from them.
 
 _INTERRUPTED = "it was under way when the campaign was cut off"
 
@@ -140,3 +273,133 @@ def write_off(
     memory.open.clear()
     if tell is not None:
         tell_all(*tell, lost, ())
+
+
+# Changes between two calls of a campaign: found, recorded, and applied.
+
+
+class Steering:
+    """Makes changes, at the moment at which the procedure is to hear of them.
+
+    Args:
+        question: What is asked now; it knows the added configurations.
+        ledger: Where added configurations are recorded.
+        procedure: Decides.
+        evidence: Keeps the books.
+        roster: On a space, its configurations so far; None if configurations are listed.
+    """
+
+    def __init__(
+        self, question: Question, ledger: Ledger, procedure: Procedure, evidence: Evidence, roster: SpaceMembers | None
+    ) -> None:
+        self._question = question
+        self._ledger = ledger
+        self._procedure = procedure
+        self._evidence = evidence
+        self._roster = roster
+        self._newcomers = deque(question.newcomers)
+
+    def apply(self, change: Change) -> None:
+        """From now on it is so."""
+        first = make(self._procedure, change)
+        if isinstance(change, AddedConfigurations):
+            self._join(first, change.count)
+        # A configuration that was cleared may be a candidate again.
+        self._evidence.retire(self._procedure.candidates)
+
+    def _join(self, first: int, count: int) -> None:
+        rows = [self._newcomers.popleft() for _ in range(count)]
+        if self._roster is not None:
+            self._roster.expect(first, rows)
+            self._roster.grow(first + count, self._evidence, {})
+        else:
+            self._list(rows, first)
+        self._evidence.grow(first + count)
+
+    def _list(self, rows: list[ConfigRow], first: int) -> None:
+        """They stand behind the others; what is on record is not written again."""
+        self._question.configs.extend(rows)
+        self._question.program.extend([configuration_of(row) for row in rows])
+        self._ledger.added(rows[max(0, len(self._ledger.configs) - first) :])
+
+
+def make(procedure: Procedure, change: Change) -> int:
+    """Tell a procedure of a change; return the index of the first added configuration, if there is one."""
+    match change:
+        case Goal():
+            set_goal(procedure, change)
+        case MoreInstances(length):
+            set_length(procedure, length)
+        case AddedConfigurations():
+            return add_configurations(procedure, change)
+        case _:
+            assert_never(change)
+    return 0
+
+
+def first_goal(question: Question, ledger: Ledger) -> Goal:
+    """Return what the campaign was begun with."""
+    epsilon = float(str(ledger.scenario.get("goal", question.epsilon)))
+    options = ledger.scenario.get("options")
+    return goal_of(question.procedure, options if isinstance(options, dict) else question.options, epsilon)
+
+
+class AskedBefore(Protocol):
+    """What a ledger has been asked, as far as new changes depend on it.
+
+    Attributes:
+        changes: What was asked for otherwise on the way, in that order.
+        frontier: The first position that no run was started on.
+    """
+
+    changes: list[Change]
+    frontier: int
+
+
+def new_changes(
+    question: Question, ledger: Ledger, memory: AskedBefore, growth: Growth, fresh: Callable[[], Procedure]
+) -> list[Change]:
+    """Record what is asked otherwise than before; a procedure that cannot resume with it refuses first.
+
+    Args:
+        question: What is asked now.
+        ledger: Where it is written down.
+        memory: What was asked before.
+        growth: What was added to the lists.
+        fresh: Makes a procedure like the one that is resumed, with nothing known yet.
+    """
+    notes: list[Noted] = []
+    length = question.stream.length
+    if growth.instances and length is not None:
+        listed = order_listed(question.stream, growth.instances)
+        beside: dict[str, object] = {} if listed is None else {"listed": listed}
+        groups = question.stream.describe().get("groups")
+        if isinstance(groups, list):
+            # The new ones stand last in the list.
+            beside["groups"] = groups[-len(growth.instances) :]
+        notes.append(Noted(0, "instances", {"list": list(growth.instances), "length": length, **beside}))
+    if growth.configurations:
+        facts = {"list": list(growth.configurations), "earliest": memory.frontier}
+        notes.append(Noted(0, "configurations", facts))
+    goals = [change for change in memory.changes if isinstance(change, Goal)]
+    if question.goal != (goals[-1] if goals else first_goal(question, ledger)):
+        notes.append(Noted(0, "goal", question.goal.facts()))
+    changes = [change for note in notes if (change := change_of(note)) is not None]
+    if changes:
+        trial = fresh()
+        for change in changes:
+            make(trial, change)
+    for note in notes:
+        ledger.noted(note.kind, **note.facts)
+    return changes
+
+
+def note_lessons(earlier: EarlierCampaigns | None, ledger: Ledger, memory: RecordedRuns) -> list[Noted]:
+    """Record from which ledgers the model learns, unless that is on record; return all that is."""
+    noted = [note for note in memory.notes if note.kind == NOTE]
+    known = {(note.facts["campaign"], note.facts["head"]) for note in noted}
+    for course in () if earlier is None else earlier.courses:
+        if (course.campaign, course.head) not in known:
+            ledger.noted(NOTE, **course.facts())
+            noted.append(Noted(0, NOTE, course.facts()))
+    return noted

@@ -12,9 +12,7 @@ from typing import Literal
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.campaign.abort_rules import AbortRules
-from captime.campaign.fixed_order_replay import ReplayingExecutor
-from captime.campaign.goals import Change, GoalsInOrder
+from captime.campaign.abort_rules import PAIRS, AbortRules, refuse_if_not, try_twice
 from captime.campaign.identity import (
     Growth,
     check_identity,
@@ -23,33 +21,42 @@ from captime.campaign.identity import (
     short_captimes_on_record,
     step_on_record,
 )
-from captime.campaign.journal import LedgerJournal, OrdersJournal
-from captime.campaign.lost_ledger import LedgerWatchingExecutor, check_no_rescue, with_what_was_lost
-from captime.campaign.outcome_counts import OutcomeCounts
-from captime.campaign.question import Question
-from captime.campaign.recording import Recorder
-from captime.campaign.repeatability import PAIRS, refuse_if_not, try_twice
-from captime.campaign.result import CampaignResult
-from captime.campaign.resume import RecordedRuns, resume_campaign, write_off
+from captime.campaign.journal import (
+    LedgerJournal,
+    LedgerWatchingExecutor,
+    OrdersJournal,
+    Recorder,
+    check_no_rescue,
+    with_what_was_lost,
+)
+from captime.campaign.question import Change, GoalsInOrder, Question, StopRules
+from captime.campaign.result import CampaignResult, OutcomeCounts
+from captime.campaign.resume import (
+    RecordedRuns,
+    ReplayingExecutor,
+    Steering,
+    first_goal,
+    new_changes,
+    note_lessons,
+    resume_campaign,
+    write_off,
+)
 from captime.campaign.space_members import GrowingProcedure, SpaceMembers
-from captime.campaign.steering import Steering, first_goal, new_changes, note_lessons
-from captime.campaign.stop_rules import StopRules
 from captime.campaign.transfer import EarlierCampaigns, learned_words
 from captime.certificate import Population
 from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioError
 from captime.evidence import Evidence
-from captime.executors.fixed_order import FixedOrderExecutor
 from captime.executors.local import LocalExecutor
 from captime.executors.protocol import Executor, Remote, Visible
-from captime.executors.retry import PATIENCE, LossLimit, Unfit, WaitingExecutor
+from captime.executors.retry import PATIENCE, FixedOrderExecutor, LossLimit, Unfit, WaitingExecutor
 from captime.ledger import Ledger, LedgerReader
-from captime.ledger.crash_points import reached
+from captime.ledger.connection import reached
 from captime.ledger.rows import Noted
 from captime.ledger.slot_board import SlotBoard
 from captime.live import Journal, LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey
-from captime.programs.answers import AnswerBook
+from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
 from captime.spaces import Proposer
 from captime.supervision.orphans import own_tag, sweep, sweep_abandoned
@@ -88,10 +95,6 @@ class RunSettings:
     conflicts: bool = True
     check_repeatability: bool = False
     patience: float = PATIENCE
-
-    def taking_over(self) -> "RunSettings":
-        """Return the same, on a ledger that another machine has not closed."""
-        return replace(self, take_over=True)
 
 
 # Ends that say nothing about the program: it might have answered if it had been given the time.

@@ -8,15 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from captime.campaign.goals import AddedConfigurations, Goal, add_configurations, reached, set_goal, set_length
+from captime.campaign.question import AddedConfigurations, Goal, add_configurations, reached, set_goal, set_length
 from captime.campaign.transfer import EarlierCampaigns
 from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
 from captime.procedures.around import AroundProcedure
 from captime.procedures.protocol import Procedure
-from captime.programs.configurations import Configuration
-from captime.programs.protocol import GrowingProgram
+from captime.programs.protocol import Configuration, GrowingProgram
 from captime.spaces import Lessons, Proposer, Settings
 from captime.targets import Targets
 

@@ -164,7 +164,7 @@ def command_of(name: str) -> Any:
 
 
 def _say(text: str) -> None:
-    from captime.cli.printing import say  # noqa: PLC0415 (with the library; not for --version)
+    from captime.cli.shared import say  # noqa: PLC0415 (with the library; not for --version)
 
     say(text)
 

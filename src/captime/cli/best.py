@@ -15,7 +15,7 @@ from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, s
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs import FunctionProgram
-from captime.programs.hints import did_you_mean
+from captime.programs.protocol import did_you_mean
 from captime.report.words import printable, statement
 from captime.scenario import load_scenario
 from captime.skeptic.audit import CONFLICT

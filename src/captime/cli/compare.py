@@ -10,9 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from captime.cli.interrupts import asking_to_stop
-from captime.cli.printing import print_table, say
 from captime.cli.report import told_in
+from captime.cli.shared import asking_to_stop, print_table, say
 from captime.comparison import Comparison, GateVerdict, compare
 from captime.comparison.words import as_json, as_markdown, lines, sentence
 from captime.errors import ScenarioDiffers, ScenarioError

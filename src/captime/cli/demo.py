@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from captime.campaign import CampaignResult, run_campaign
-from captime.campaign.from_parts import question_of, run_settings_of
-from captime.cli.interrupts import asking_to_stop
-from captime.cli.printing import print_certificate
+from captime.campaign import CampaignResult
+from captime.campaign.assembly import Assembly
+from captime.cli.shared import asking_to_stop, print_certificate
 from captime.errors import MissingExtra, ScenarioError
 from captime.instances import script
-from captime.report.campaign_view import campaign_view
+from captime.report.campaign_view import progress_of
 from captime.report.campaigned import account_of_campaign, table_of_campaign
 from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
 from captime.report.page.html import report_page, write_report
@@ -23,7 +22,7 @@ from captime.report.story import read_story
 from captime.report.views import figures_of
 from captime.report.words import message
 from captime.scenario import load_scenario
-from captime.scenario.machine import allowed_cores
+from captime.scenario.parts import allowed_cores
 from captime.skeptic import audit
 from captime.utilities.durations import parse_duration
 
@@ -122,12 +121,13 @@ def demo_command(
 
 def _run(path: Path) -> CampaignResult:
     parts = load_scenario(path).build()
-    question = question_of(parts)
+    campaign = Assembly.of(parts, parts.ledger)
     with (
         asking_to_stop() as asked,
-        campaign_view(question.names, question.epsilon, "captime demo", quiet=False, ledger=parts.ledger) as view,
+        campaign.slots(asked) as at_work,
+        progress_of(campaign, "captime demo", quiet=False) as view,
     ):
-        return run_campaign(question, parts.ledger, run_settings_of(parts), observer=view, interrupted=asked)
+        return at_work.run(view)
 
 
 def _kissat() -> str:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from captime.cli.interrupts import clearing_up
+from captime.cli.shared import clearing_up
 from captime.report.words import printable
 from captime.scenario import load_scenario
 from captime.scenario.checkup import Checkup, Finding, examine

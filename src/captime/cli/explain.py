@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import typer
 from captime.arrays import FloatArray
 from captime.budget import check_delta
 from captime.campaign.ablation import ablation, is_decided
+from captime.campaign.assembly import Assembly
 from captime.campaign.explain import (
     Group,
     difference_between,
@@ -21,22 +21,19 @@ from captime.campaign.explain import (
     places_of,
     trials_of,
 )
-from captime.campaign.from_parts import run_settings_of, with_jobs
 from captime.campaign.held_out import on_files, on_values
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.judge_candidates import listed_question
-from captime.campaign.make_executor import executor_of
 from captime.campaign.measurement import survey_of
-from captime.campaign.paired import Compared, Decided, compare_until
+from captime.campaign.paired import Compared, Decided
 from captime.campaign.validation import usual_captime
-from captime.cli.interrupts import Asked, asking_to_stop
-from captime.cli.printing import say
 from captime.cli.recorded import say_missing, scenario_of
+from captime.cli.shared import Asked, asking_to_stop, say
 from captime.cli.validate import pattern_typed, row_named, values_typed
 from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger import ConfigRow, LedgerReader
-from captime.programs.configurations import Configuration
-from captime.report.campaign_view import campaign_view
+from captime.programs.protocol import Configuration
+from captime.report.campaign_view import progress_of
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.explained import Explained, explained_json, print_explained
 from captime.report.page.html import write_report
@@ -241,32 +238,13 @@ class _Work:
         seconds = usual_captime(question) if self.captime is None else self.captime
         number = scenario_hash(plain(survey_of(question, seconds, instances).identity))[:8]
         path = self.ledger.with_suffix(f".explain-{purpose}-{number}.ledger")
-        on_cluster = parts.executor.kind != "local"
-        manner = with_jobs(run_settings_of(parts), self.jobs, oversubscribe=parts.oversubscribe or on_cluster)
-        manner = replace(manner, stop=replace(manner.stop, cpu=cpu, wall=inf, until=None))
+        campaign = Assembly.of(parts, path, question, jobs=self.jobs).within(cpu=cpu, anytime=True)
+        title = f"captime explain {self.ledger.name}: {purpose}"
         with (
-            executor_of(parts, path, jobs=self.jobs, interrupted=self.asked) as make,
-            campaign_view(
-                question.names,
-                0.0,
-                f"captime explain {self.ledger.name}: {purpose}",
-                quiet=not self.show,
-                ledger=path,
-                n_runs=len(candidates) * instances,
-                measured_on=question.clock,
-            ) as view,
+            campaign.slots(self.asked) as at_work,
+            progress_of(campaign, title, quiet=not self.show, n_runs=len(candidates) * instances) as view,
         ):
-            seen = compare_until(
-                question,
-                path,
-                decided,
-                captime=seconds,
-                instances=instances,
-                manner=manner,
-                observer=view,
-                interrupted=self.asked,
-                make_executor=make,
-            )
+            seen = at_work.compare(view, decided, captime=seconds, instances=instances)
         if seen.trouble is not None:
             say(f"captime: {seen.trouble}")
         return _Made(seen, path, question.clock)

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from captime.cli.printing import say
 from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
+from captime.cli.shared import say
 from captime.errors import MissingExtra, ScenarioError, StorageTrouble
 from captime.ledger import LedgerReader
 from captime.ledger.backup import backup, salvage
-from captime.ledger.export import COLUMNS
+from captime.ledger.reading import FLAT_COLUMNS
 from captime.report.words import message, printable
 
 # At most this many rows are in memory at once.
@@ -91,7 +91,7 @@ def _write_csv(rows: Iterable[Row], path: Path) -> int:
     # Names may be any bytes; they come out as they went in.
     with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(COLUMNS)
+        writer.writerow(FLAT_COLUMNS)
         for row in rows:
             writer.writerow(row)
             count += 1
@@ -105,14 +105,15 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> int:
     except ImportError:
         raise MissingExtra("writing Parquet", "parquet") from None
     kinds = {
-        name: pa.int64() if name in _WHOLE else pa.float64() if name in _SECONDS else pa.string() for name in COLUMNS
+        name: pa.int64() if name in _WHOLE else pa.float64() if name in _SECONDS else pa.string()
+        for name in FLAT_COLUMNS
     }
     schema = pa.schema(list(kinds.items()))
     count, rest = 0, iter(rows)
     with parquet.ParquetWriter(path, schema) as writer:
         while block := list(itertools.islice(rest, _TOGETHER)):
             columns: list[list[Any]] = [[_valid(value) for value in column] for column in zip(*block, strict=True)]
-            writer.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True)), schema=schema))
+            writer.write_table(pa.table(dict(zip(FLAT_COLUMNS, columns, strict=True)), schema=schema))
             count += len(block)
     return count
 

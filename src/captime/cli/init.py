@@ -11,7 +11,7 @@ from captime.report.words import message
 from captime.scenario import template
 from captime.scenario.foreign import READERS, Draft, read_foreign
 from captime.scenario.presets import INSTALL, preset
-from captime.scenario.schema import SCHEMA_LINE, write_schema
+from captime.scenario.template import SCHEMA_LINE, write_schema
 from captime.utilities import parse_utility
 
 _NAME = "scenario.toml"

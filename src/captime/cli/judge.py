@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from captime.arrays import FloatArray
-from captime.campaign import CampaignResult, run_campaign
-from captime.campaign.from_parts import run_settings_of, with_jobs
+from captime.campaign import CampaignResult
+from captime.campaign.assembly import Assembly
 from captime.campaign.held_out import on_files, on_generated, on_values
 from captime.campaign.identity import as_begun, with_recorded_seed
 from captime.campaign.judge_candidates import (
@@ -25,19 +25,15 @@ from captime.campaign.judge_candidates import (
     race_of,
     without_met,
 )
-from captime.campaign.make_executor import executor_of
-from captime.campaign.paired import DECIDED, Compared, compare_until
-from captime.campaign.run import RunSettings
+from captime.campaign.paired import DECIDED
 from captime.campaign.validation import usual_captime
-from captime.cli.interrupts import Asked, asking_to_stop
-from captime.cli.printing import say
+from captime.cli.shared import Asked, asking_to_stop, say
 from captime.cli.validate import pattern_typed, values_typed
 from captime.errors import ScenarioError
-from captime.report.campaign_view import campaign_view
+from captime.report.campaign_view import progress_of
 from captime.report.judged import Gain, Judged, judged_json, print_judged
 from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
-from captime.scenario.parts import Parts
 from captime.tuners import TunerResult, read_incumbents
 from captime.utilities.durations import parse_duration
 
@@ -177,12 +173,6 @@ def _files(patterns: Sequence[str]) -> list[Path]:
     return found
 
 
-def _manner(parts: Parts, jobs: int | None, cpu: float) -> RunSettings:
-    on_cluster = parts.executor.kind != "local"
-    manner = with_jobs(run_settings_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster)
-    return replace(manner, stop=replace(manner.stop, cpu=cpu))
-
-
 @dataclass(frozen=True, slots=True)
 class _Terms:
     """What the race and the comparison with the default have in common.
@@ -203,28 +193,14 @@ class _Terms:
 
 
 def _raced(terms: _Terms, race: Scenario, file: Path, cpu: float) -> CampaignResult:
-    out, jobs, asked = terms.ledger, terms.jobs, terms.asked
-    parts = as_begun(race, out).build()
+    parts = as_begun(race, terms.ledger).build()
     question = replace(listed_question(parts), source=str(file.absolute()))
+    campaign = Assembly.of(parts, terms.ledger, question, jobs=terms.jobs).within(cpu=race_budget(cpu))
     with (
-        executor_of(parts, out, jobs=jobs, interrupted=asked) as make,
-        campaign_view(
-            question.names,
-            question.epsilon,
-            f"captime judge {file.name}",
-            quiet=not terms.show,
-            ledger=out,
-            measured_on=question.clock,
-        ) as view,
+        campaign.slots(terms.asked) as at_work,
+        progress_of(campaign, f"captime judge {file.name}", quiet=not terms.show) as view,
     ):
-        return run_campaign(
-            question,
-            out,
-            _manner(parts, jobs, race_budget(cpu)),
-            observer=view,
-            interrupted=asked,
-            make_executor=make,
-        )
+        return at_work.run(view)
 
 
 def _gain(
@@ -233,7 +209,7 @@ def _gain(
     """Compare the winner with the default; None if no CPU time is left for it."""
     if cpu <= 0:
         return None
-    delta, jobs, asked = terms.delta, terms.jobs, terms.asked
+    delta = terms.delta
     word = re.sub(r"[^A-Za-z0-9_]+", "-", pair[0].name).strip("-")[:40]
     path = terms.ledger.with_suffix(f".gain-{word}.ledger")
     two = replace(race, candidates=tuple(each.configuration for each in pair))
@@ -247,29 +223,13 @@ def _gain(
         return worth.high - worth.low <= within
 
     length = question.stream.length or _MOST_INSTANCES
+    campaign = Assembly.of(parts, path, question, jobs=terms.jobs).within(cpu=cpu)
+    title = f"captime judge: {printable(pair[0].name)} and {printable(pair[1].name)}"
     with (
-        executor_of(parts, path, jobs=jobs, interrupted=asked) as make,
-        campaign_view(
-            question.names,
-            0.0,
-            f"captime judge: {printable(pair[0].name)} and {printable(pair[1].name)}",
-            quiet=not terms.show,
-            ledger=path,
-            n_runs=2 * length,
-            measured_on=question.clock,
-        ) as view,
+        campaign.slots(terms.asked) as at_work,
+        progress_of(campaign, title, quiet=not terms.show, n_runs=2 * length) as view,
     ):
-        seen: Compared = compare_until(
-            question,
-            path,
-            decided,
-            captime=seconds,
-            instances=length,
-            manner=_manner(parts, jobs, cpu),
-            observer=view,
-            interrupted=asked,
-            make_executor=make,
-        )
+        seen = at_work.compare(view, decided, captime=seconds, instances=length)
     if seen.trouble is not None:
         say(f"captime: {seen.trouble}")
     worth = gain_over_default(seen.low, seen.high, n_candidates, delta)

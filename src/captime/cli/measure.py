@@ -8,17 +8,16 @@ from typing import Annotated
 
 import typer
 
-from captime.campaign import CampaignResult, measure, table_of
-from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
+from captime.campaign import CampaignResult, table_of
+from captime.campaign.assembly import Assembly, question_of
 from captime.campaign.identity import with_recorded_seed
-from captime.campaign.make_executor import executor_of
 from captime.campaign.measurement import SURVEY, check_sampling
 from captime.certificate import Population
-from captime.cli.interrupts import COMPLETE, asking_to_stop, say_why
+from captime.cli.shared import COMPLETE, asking_to_stop, say_why
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
-from captime.programs.configurations import Configuration
-from captime.report.campaign_view import campaign_view
+from captime.programs.protocol import Configuration
+from captime.report.campaign_view import progress_of
 from captime.report.words import cpu_time, message, printable
 from captime.scenario import Scenario, load_scenario
 from captime.sources import RuntimeTable
@@ -64,29 +63,13 @@ def measure_command(
     parts = asked_for.build()
     question = replace(question_of(parts), proposer=None)
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
-    on_cluster = parts.executor.kind != "local"
-    manner = with_jobs(run_settings_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
+    campaign = Assembly.of(parts, path, question, jobs=jobs, oversubscribe=oversubscribe)
     check_sampling(question)
-    with asking_to_stop() as asked, executor_of(parts, path, jobs=jobs, interrupted=asked) as make:
-        with campaign_view(
-            question.names,
-            0.0,
-            f"captime measure {scenario.name}",
-            quiet=quiet or as_json_object,
-            ledger=path,
-            n_runs=len(question.configs) * min((n for n in (question.stream.length, instances) if n), default=0),
-            measured_on=question.clock,
-        ) as view:
-            result = measure(
-                question,
-                path,
-                captime=seconds,
-                instances=instances,
-                manner=manner,
-                observer=view,
-                interrupted=asked,
-                make_executor=make,
-            )
+    n_runs = len(question.configs) * min((n for n in (question.stream.length, instances) if n), default=0)
+    with asking_to_stop() as asked, campaign.slots(asked) as at_work:
+        title = f"captime measure {scenario.name}"
+        with progress_of(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
+            result = at_work.measure(view, captime=seconds, instances=instances)
         # Before the cluster is closed, which may take a while.
         if result.trouble is not None:
             raise result.trouble

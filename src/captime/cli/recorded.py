@@ -5,7 +5,7 @@ from typing import Annotated, Literal, overload
 
 import typer
 
-from captime.cli.printing import say
+from captime.cli.shared import say
 from captime.errors import ScenarioError
 from captime.ledger import Certified, LedgerReader
 from captime.report.ledger_words import bound_on_record

@@ -16,9 +16,8 @@ from captime.report.page.html import report_page, write_report
 from captime.report.story import Story, read_story
 from captime.report.trace_story import is_trace, read_trace_story
 from captime.report.validated import Validated, validations_json, validations_of
-from captime.report.views import View, figures_of
+from captime.report.views import FIGURES, OVERLAYS, View, figures_of
 from captime.report.views.duel import duel_view
-from captime.report.views.figures import FIGURES, OVERLAYS
 from captime.report.words import printable
 
 

@@ -7,16 +7,13 @@ from typing import Annotated
 
 import typer
 
-from captime.campaign import CampaignResult, run_campaign
-from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
-from captime.campaign.goals import goal_of
+from captime.campaign import CampaignResult
+from captime.campaign.assembly import Assembly, question_of
 from captime.campaign.identity import as_begun
-from captime.campaign.make_executor import executor_of
 from captime.campaign.transfer import learn_from
-from captime.cli.interrupts import asking_to_stop
-from captime.cli.printing import print_certificate
+from captime.cli.shared import asking_to_stop, print_certificate
 from captime.executors.retry import PATIENCE
-from captime.report.campaign_view import Outlook, campaign_view
+from captime.report.campaign_view import progress_of
 from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario
 from captime.utilities.durations import parse_duration
@@ -68,32 +65,12 @@ def run_command(
     parts = as_begun(asked_for, path).build()
     question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon, gamma)
     earlier = learn_from(learn or (), question)
-    on_cluster = parts.executor.kind != "local"
-    manner = with_jobs(run_settings_of(parts), jobs, oversubscribe=oversubscribe or parts.oversubscribe or on_cluster)
-    manner = replace(manner, patience=parse_duration(patience, "--patience"))
-    with (
-        asking_to_stop() as asked,
-        executor_of(parts, ledger or parts.ledger, jobs=jobs, interrupted=asked) as make,
-    ):
-        with campaign_view(
-            question.names,
-            question.epsilon,
-            f"captime run {scenario.name}",
-            quiet=quiet or as_json_object,
-            ledger=path,
-            gamma_goal=goal_of(question.procedure, question.options, question.epsilon).gamma,
-            measured_on=question.clock,
-            outlook=Outlook.of(question, manner.jobs),
-        ) as view:
-            result = run_campaign(
-                question,
-                path,
-                manner if not take_over else manner.taking_over(),
-                observer=view,
-                interrupted=asked,
-                make_executor=make,
-                earlier=earlier,
-            )
+    campaign = Assembly.of(parts, path, question, jobs=jobs, oversubscribe=oversubscribe)
+    settings = replace(campaign.settings, patience=parse_duration(patience, "--patience"), take_over=take_over)
+    campaign = replace(campaign, settings=settings)
+    with asking_to_stop() as asked, campaign.slots(asked) as at_work:
+        with progress_of(campaign, f"captime run {scenario.name}", quiet=quiet or as_json_object) as view:
+            result = at_work.run(view, earlier)
         # Before the cluster is closed, which may take a while.
         show_result(result, as_json_object=as_json_object)
     if result.trouble is not None:

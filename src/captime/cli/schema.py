@@ -7,7 +7,7 @@ import typer
 
 from captime.errors import StorageTrouble
 from captime.report.words import printable
-from captime.scenario.schema import schema_text
+from captime.scenario.template import schema_text
 
 
 def schema_command(

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from captime.cli.interrupts import asking_to_stop
-from captime.cli.printing import print_certificate, say
+from captime.cli.shared import asking_to_stop, print_certificate, say
 from captime.cli.simulate_on import Ground, ground_of, live_view
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES

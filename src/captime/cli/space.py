@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from captime.cli.printing import say
+from captime.cli.shared import say
 from captime.errors import ScenarioError
 from captime.report.words import message
 from captime.spaces import FORMATS, Settings, Space, read_space, section_of, write_space

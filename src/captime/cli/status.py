@@ -13,25 +13,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from captime.campaign.goals import goal_on_record
+from captime.campaign.question import goal_on_record
 from captime.campaign.transfer import learned_words
 from captime.certificate import Population
-from captime.cli.printing import print_table
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing
+from captime.cli.shared import print_table
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.slot_board import SlotUse, under_way
-from captime.report.configuration_words import ROWS_SHOWN
-from captime.report.configurations import ConfigurationTable, table_of_ledger
+from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_ledger
 from captime.report.ledger_words import OVER, length_on_record, liveness, note_words
 from captime.report.machine import certificate_json
-from captime.report.pace import Pace, floor_of
-from captime.report.stopped import next_steps
+from captime.report.story import Pace, floor_of
 from captime.report.words import (
     age_words,
     busy_words,
     claim_lines,
     cpu_time,
     gamma_words,
+    next_steps,
     printable,
     rounded_down,
     rounded_up,

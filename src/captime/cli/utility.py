@@ -11,13 +11,20 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from captime.cli.printing import say
+from captime.cli.shared import say
 from captime.errors import ScenarioError
 from captime.report.charts.mpl import check_picture_path, draw_utility
 from captime.utilities import UTILITIES, Utility, parse_utility
 from captime.utilities.durations import duration_text, parse_duration
-from captime.utilities.suggest import deadline_at, from_prices, half_after, halving_every, worthless_after
-from captime.utilities.summary import Summary, summarise
+from captime.utilities.suggest import (
+    Summary,
+    deadline_at,
+    from_prices,
+    half_after,
+    halving_every,
+    summarise,
+    worthless_after,
+)
 
 _WAYS = (
     "give a text like 'log-laplace(60, 1)', or one of --worthless-after 5min, --deadline 5min, "

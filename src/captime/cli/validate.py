@@ -12,21 +12,20 @@ from typing import Annotated, Any
 import typer
 
 from captime.budget import check_delta
-from captime.campaign import Question, measure
-from captime.campaign.from_parts import question_of, run_settings_of, with_jobs
+from captime.campaign import Question
+from captime.campaign.assembly import Assembly, question_of
 from captime.campaign.held_out import on_files, on_generated, on_values, only, used_in_tuning
 from captime.campaign.identity import with_recorded_seed
-from captime.campaign.make_executor import executor_of
 from captime.campaign.measurement import measured_runs, survey_of
 from captime.campaign.validation import refuse_if_silent, usual_captime, validate
-from captime.cli.interrupts import COMPLETE, asking_to_stop, say_why
 from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_of
+from captime.cli.shared import COMPLETE, asking_to_stop, say_why
 from captime.errors import ScenarioError
 from captime.files import read_limited
 from captime.ledger import ConfigRow, LedgerReader
 from captime.ledger.rows import SampleRow
-from captime.programs.hints import did_you_mean
-from captime.report.campaign_view import campaign_view
+from captime.programs.protocol import did_you_mean
+from captime.report.campaign_view import progress_of
 from captime.report.validated import Validated, print_validated, validated_json
 from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
@@ -107,27 +106,12 @@ def validate_command(
     n_instances = generate or others.length or 0
     _warn(met, n_instances)
     out = own or _own_ledger(ledger, survey_of(question, seconds, generate), instances)
-    on_cluster = parts.executor.kind != "local"
-    with asking_to_stop() as asked, executor_of(parts, out, jobs=jobs, interrupted=asked) as make:
-        with campaign_view(
-            question.names,
-            0.0,
-            f"captime validate {ledger.name}",
-            quiet=quiet or as_json_object,
-            ledger=out,
-            n_runs=len(question.configs) * n_instances,
-            measured_on=question.clock,
-        ) as view:
-            result = measure(
-                question,
-                out,
-                captime=seconds,
-                instances=generate,
-                manner=with_jobs(run_settings_of(parts), jobs, oversubscribe=parts.oversubscribe or on_cluster),
-                observer=view,
-                interrupted=asked,
-                make_executor=make,
-            )
+    campaign = Assembly.of(parts, out, question, jobs=jobs)
+    n_runs = len(question.configs) * n_instances
+    with asking_to_stop() as asked, campaign.slots(asked) as at_work:
+        title = f"captime validate {ledger.name}"
+        with progress_of(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
+            result = at_work.measure(view, captime=seconds, instances=generate)
         # Before the cluster is closed, which may take a while.
         if result.trouble is not None:
             raise result.trouble

@@ -10,8 +10,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from captime.errors import ScenarioError
+from captime.programs.function import Arguments
 from captime.programs.known_solvers import recognise
-from captime.programs.signatures import Arguments
 
 Command = str | Sequence[str] | Callable[..., Any]
 _LONGEST_NAME = 60

@@ -12,9 +12,8 @@ from tempfile import gettempdir
 from typing import Any
 from warnings import warn
 
-from captime.campaign.from_parts import question_of, run_settings_of
+from captime.campaign.assembly import executor_of, question_of, run_settings_of
 from captime.campaign.identity import as_begun
-from captime.campaign.make_executor import executor_of
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
 from captime.certificate import Certificate, Population

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from captime.campaign.from_parts import question_of, run_settings_of
+from captime.campaign.assembly import question_of, run_settings_of
 from captime.campaign.measurement import survey_of
 from captime.campaign.run import run_campaign
 from captime.ledger import LedgerReader

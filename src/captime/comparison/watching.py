@@ -16,8 +16,7 @@ from captime.procedures import PROCEDURES, Problem
 from captime.procedures.around import AroundProcedure
 from captime.procedures.options import build_procedure
 from captime.procedures.protocol import Procedure
-from captime.report.known_runs import known_runs
-from captime.report.scoring import lottery_of, score_ends
+from captime.report.known_runs import known_runs, lottery_of, score_ends
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 from captime.utilities import Utility

@@ -3,11 +3,10 @@
 from captime.comparison.comparing import Comparison
 from captime.comparison.pairs import BASE, CANDIDATE, Difference, Gate, GateVerdict, WorthMore
 from captime.report.campaigned import campaign_json, table_of_campaign, warnings_of
-from captime.report.configuration_words import as_markdown as table_in_markdown
-from captime.report.configuration_words import as_text as table_in_text
-from captime.report.configuration_words import caption
-from captime.report.stopped import why_stopped
-from captime.report.words import cpu_time, printable, rounded_down, rounded_up
+from captime.report.configurations import as_markdown as table_in_markdown
+from captime.report.configurations import as_text as table_in_text
+from captime.report.configurations import caption
+from captime.report.words import cpu_time, printable, rounded_down, rounded_up, why_stopped
 from captime.utilities.durations import duration_text
 
 _BADGES = {

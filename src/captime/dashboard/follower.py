@@ -14,9 +14,8 @@ from captime.ledger import Certified, ConfigRow, LedgerReader, Noted
 from captime.ledger.ownership import Owner
 from captime.ledger.reading import Columns
 from captime.ledger.slot_board import SlotUse, under_way
-from captime.report.known_runs import KnownRuns, known_runs
+from captime.report.known_runs import KnownRuns, Scores, known_runs, lottery_of, scores_of, utility_of
 from captime.report.ledger_words import OVER, liveness
-from captime.report.scoring import Scores, lottery_of, scores_of, utility_of
 from captime.runs import RunOutcome, RunRequest
 
 QUERY_SECONDS = 0.2

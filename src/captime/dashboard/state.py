@@ -7,10 +7,9 @@ import numpy as np
 from captime.dashboard.follower import LedgerFollower
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
+from captime.report.known_runs import utility_of
 from captime.report.ledger_words import account_of_story, doubts_of, length_on_record, note_words
-from captime.report.pace import Pace, floor_of
-from captime.report.scoring import utility_of
-from captime.report.story import Progress, Story, in_race, progress_of
+from captime.report.story import Pace, Progress, Story, floor_of, in_race, progress_of
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.intervals import intervals_view
 from captime.report.views.view import View

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from captime.streams.contents import digest_of_file, fingerprint_of
+from captime.streams.files import digest_of_file, fingerprint_of
 from captime.supervision.messages import Fingerprint, Launch, Report
 from captime.supervision.orphans import FOLDER_PREFIX
 from captime.supervision.scratch import remove

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 from captime.executors import dask_worker as station
 from captime.executors.dask_client import DaskClient
 from captime.executors.dask_files import Digests
-from captime.executors.dask_speed import SpeedTerms
-from captime.executors.dask_workers import Note, WorkerPool, WorkerRecord
+from captime.executors.dask_workers import Note, SpeedTerms, WorkerPool, WorkerRecord
 from captime.executors.protocol import Board, NoBoard
 from captime.ledger.slot_board import SlotId
 from captime.programs.protocol import Program

@@ -22,11 +22,9 @@ from uuid import uuid4
 from distributed import get_worker
 
 from captime.executors.dask_files import FilesMissing, FileStore
-from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, cores
-from captime.executors.speed_check import reference_launch
+from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, cores, reference_launch
 from captime.runs import Halt
-from captime.supervision.channel import Channel
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Channel, Launch, Report
 from captime.supervision.orphans import sweep_tag
 from captime.supervision.slot_client import SlotClient
 

@@ -16,10 +16,9 @@ from typing import Self
 
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
-from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, Overhead
+from captime.executors.local_slots import HELD_TOO_OFTEN, TIMES, LocalSlots, Overhead, SpeedChecks, reference_launch
 from captime.executors.protocol import Board, NoBoard
 from captime.executors.signals import signals_heard
-from captime.executors.speed_check import TIMES, SpeedChecks, reference_launch
 from captime.ledger.slot_board import SlotId
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest

@@ -1,31 +1,77 @@
-"""Where the slots of this machine stand: their cores, directories and control groups, and which isolation holds here.
+"""The slots of this machine: how many fit, which cores they have, how fast these are, and the supervisors on them."""
 
-Only `executors/local.py` has a use for this.
-"""
-
+import math
 import os
 import re
+import resource
 import select
 import shutil
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
-from captime.executors.fd_limit import ensure_descriptors
 from captime.supervision import scratch as directories
-from captime.supervision.cgroups import GROUP_NOTE, hand_down_controllers, hands_down_memory, own_group, remove_groups
-from captime.supervision.isolation_probe import escape_attempt, escaped
-from captime.supervision.kernel import LINUX
+from captime.supervision.cgroups import (
+    GROUP_NOTE,
+    escape_attempt,
+    escaped,
+    hand_down_controllers,
+    hands_down_memory,
+    own_group,
+    remove_groups,
+)
 from captime.supervision.launcher import SlotPlace
 from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.orphans import FOLDER_PREFIX, GROUP_PREFIX
 from captime.supervision.process_tree import ISOLATIONS, Isolation
+from captime.supervision.processes import LINUX
 from captime.supervision.slot_client import SlotClient
+
+# Raise the limit of open file descriptors to what the slots need, or refuse before anything has begun.
+
+# A slot has a channel, a log while it is started and a process handle; the ledger, its lock, imports that are still to
+# come and a dashboard's state have files of their own.
+_PER_SLOT, _ELSEWHERE = 4, 40
+
+
+def ensure_descriptors(slots: int) -> None:
+    """Raise our limit on open files as far as it is needed and allowed.
+
+    Raises:
+        ScenarioError: The system does not allow that many.
+    """
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = _open_now() + _PER_SLOT * slots + _ELSEWHERE
+    if allowed == resource.RLIM_INFINITY or needed <= allowed:
+        return
+    if most != resource.RLIM_INFINITY and needed > most:
+        fitting = max(0, (most - (needed - _PER_SLOT * slots)) // _PER_SLOT)
+        raise ScenarioError(
+            f"{slots} jobs need {needed} open files, and this process may have {most} (`ulimit -Hn`); "
+            f"raise that limit, or say --jobs {fitting} at most"
+            if fitting
+            else f"captime needs {needed} open files, and this process may have {most} (`ulimit -Hn`); raise that limit"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+
+
+def _open_now() -> int:
+    listing = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path("/dev/fd")
+    try:
+        return len(os.listdir(listing))  # noqa: PTH208 (names alone; no stat calls)
+    except OSError:
+        return 0
+
+
+# Where the slots of this machine stand: their cores, directories and control groups, and which isolation holds here.
+#
+# Only `executors/local.py` has a use for this.
 
 HELD_TOO_OFTEN = 2
 """A supervisor may be stopped by accident during a run, once. A program that stops it does so again."""
@@ -249,3 +295,67 @@ class LocalSlots:
                 "give the same command again"
             )
         raise InvariantViolated(f"{how} before it had said {awaited!r}. Please report it")
+
+
+# A fixed piece of work, done now and then, tells whether a machine is still as fast as it was.
+
+REMEASURE_SECONDS = 600.0
+"""How often a machine does the piece of work again."""
+
+TIMES = 3
+"""How often in a row; the least of them counts, because other work disturbs it least."""
+
+# Not at once: while nothing else runs, cores are faster than they will be.
+_FIRST_SECONDS = 10.0
+_TOLERANCE = 0.1
+# About 0.05 s of whole-number arithmetic: the same on every machine, and nothing but the core's own speed.
+_WORK = "n = 1\nfor _ in range(400_000): n = (n * 1103515245 + 12345) % 2147483648"
+
+
+def reference_launch(tag: str, number: int = 0) -> Launch:
+    """Return the piece of work, to be run by a slot.
+
+    Args:
+        tag: Of the campaign.
+        number: Of the launch.
+    """
+    return plain_launch(sys.executable, "-I", "-S", "-c", _WORK, number=number, tag=f"{tag}/reference")
+
+
+class SpeedChecks:
+    """When each slot has to do the piece of work again, and what came of it.
+
+    Args:
+        slots: Their numbers.
+        now: Seconds on some clock.
+    """
+
+    def __init__(self, slots: Iterable[int], now: float) -> None:
+        self._due = dict.fromkeys(slots, now + _FIRST_SECONDS)
+        self._at_first: dict[int, float] = {}
+        self._heard: dict[int, list[float]] = {}
+        self._drifted: set[int] = set()
+
+    def is_due(self, slot: int, now: float) -> bool:
+        """Return whether it is time; if so, the next time is a while later."""
+        if now < self._due[slot]:
+            return False
+        self._due[slot] = now + REMEASURE_SECONDS
+        self._heard[slot] = []
+        return True
+
+    def hear(self, slot: int, seconds: float) -> None:
+        """Record the CPU seconds of the piece of work; not a finite number if it failed."""
+        heard = self._heard.setdefault(slot, [])
+        heard.append(seconds)
+        if len(heard) < TIMES:
+            return
+        least = min(heard)
+        if not math.isfinite(least):
+            return
+        first = self._at_first.setdefault(slot, least)
+        (self._drifted.add if abs(least / first - 1.0) > _TOLERANCE else self._drifted.discard)(slot)
+
+    def has_drifted(self, slot: int) -> bool:
+        """Return whether a slot was faster or slower than at first, by more than a tenth, when it was last measured."""
+        return slot in self._drifted

@@ -1,23 +1,78 @@
-"""What is done about runs that were lost: tried again a few times if that is sound, given up otherwise.
-
-A lost run is our fault, so dropping it would be wrong: long runs are lost more often than short ones. It is tried again
-with the same seed. After `MOST_LOSSES`, or at once if the program cannot repeat itself, it is given up instead: "was
-seen unfinished after x seconds" is all that will ever be known of it, and the bounds count it as that.
-
-Losses on a machine that is out of disk, memory, processes or descriptors do not count: `WaitingExecutor` holds
-runs back until the machine is fit again, and says when it stays unfit.
-"""
+"""Executors around an executor: retry what was lost, and report outcomes in a fixed order."""
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from captime.arrays import IntArray
+from captime.errors import ScenarioError
 from captime.executors.protocol import Executor
-from captime.executors.wrapper import ExecutorWrapper
 from captime.runs import Measurement, RunOutcome, RunRequest, Shortage, Status, Verdict
+
+# An executor around another one: everything is passed on, and a member of this family changes one thing.
+
+
+class ExecutorWrapper:
+    """Passes everything on.
+
+    Args:
+        inner: Does the runs.
+    """
+
+    def __init__(self, inner: Executor) -> None:
+        self._inner = inner
+
+    @property
+    def slots(self) -> int:
+        """See the protocol."""
+        return self._inner.slots
+
+    @property
+    def ahead(self) -> int:
+        """See the protocol."""
+        return self._inner.ahead
+
+    @property
+    def now(self) -> float:
+        """See the protocol."""
+        return self._inner.now
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol."""
+        self._inner.submit(requests)
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol."""
+        return self._inner.collect(timeout)
+
+    def watch(self) -> list[tuple[RunRequest, float]]:
+        """See the protocol."""
+        return self._inner.watch()
+
+    def cancel(self, configs: IntArray) -> None:
+        """See the protocol."""
+        self._inner.cancel(configs)
+
+    def stop(self) -> None:
+        """See the protocol."""
+        self._inner.stop()
+
+    def close(self) -> None:
+        """See the protocol."""
+        self._inner.close()
+
+
+# What is done about runs that were lost: tried again a few times if that is sound, given up otherwise.
+#
+# A lost run is our fault, so dropping it would be wrong: long runs are lost more often than short ones. It is tried
+# again with the same seed. After `MOST_LOSSES`, or at once if the program cannot repeat itself, it is given up
+# instead: "was seen unfinished after x seconds" is all that will ever be known of it, and the bounds count it as
+# that.
+#
+# Losses on a machine that is out of disk, memory, processes or descriptors do not count: `WaitingExecutor` holds runs
+# back until the machine is fit again, and says when it stays unfit.
 
 MOST_LOSSES = 3
 PATIENCE = 600.0
@@ -256,3 +311,64 @@ class WaitingExecutor(ExecutorWrapper):
 
     def _never_begun(self, request: RunRequest) -> RunOutcome:
         return RunOutcome(request, self._dropped, 0.0, 0.0, "never begun", Verdict.CANCELLED, Measurement(0, 0))
+
+
+# Answers in the order of the questions: the same campaign whatever the timing, for any number of jobs.
+#
+# Requests go to the inner executor as they come; outcomes are handed on strictly in the order in which they were
+# asked for, one at a time, and as many requests are open as the window says, however many slots there are. What a
+# procedure is told then depends on the outcomes alone, not on which was faster, so two campaigns with the same
+# outcomes take the same decisions to the last bit. The price: one long run can hold up the window.
+
+
+class FixedOrderExecutor(ExecutorWrapper):
+    """An executor that answers in order.
+
+    Args:
+        inner: Does the runs.
+        window: How many requests are open at once; part of what decides the answer, unlike the number of slots.
+    """
+
+    def __init__(self, inner: Executor, window: int) -> None:
+        if window < 1:
+            raise ScenarioError(f"the window is {window}, but at least one run has to be open; say 1 or more")
+        super().__init__(inner)
+        self._window = window
+        self._asked: deque[RunRequest] = deque()
+        self._back: dict[RunRequest, RunOutcome] = {}
+
+    @property
+    def slots(self) -> int:
+        """The window."""
+        return self._window
+
+    @property
+    def ahead(self) -> int:
+        """Nothing beyond the window."""
+        return 0
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """See the protocol."""
+        self._asked.extend(requests)
+        super().submit(requests)
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """See the protocol. Waits for the oldest request; what came back before its turn is kept."""
+        if not self._asked:
+            return []
+        until = None if timeout is None else self.now + timeout
+        while self._asked[0] not in self._back:
+            left = None if until is None else max(0.0, until - self.now)
+            came = super().collect(left)
+            self._back |= {outcome.request: outcome for outcome in came}
+            if not came:
+                # Nothing in time, or the wait was interrupted, by a signal for instance.
+                return []
+        return [self._back.pop(self._asked.popleft())]
+
+    def watch(self) -> list[tuple[RunRequest, float]]:
+        """Nothing: how far a run has come by now is a matter of timing."""
+        return []
+
+    def cancel(self, configs: IntArray) -> None:
+        """Do nothing: when a run is stopped is a matter of timing, so each continues to its captime."""

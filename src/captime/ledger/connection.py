@@ -1,17 +1,193 @@
-"""How a ledger's file is opened: one connection that writes, any number that only read."""
+"""Open the file of a ledger: which file systems hold one, how SQLite is set up, and what its errors mean to a user."""
 
 import os
 import shutil
+import signal
 import sqlite3
+import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
 from urllib.parse import quote
 
-from captime.errors import LedgerDamaged, ScenarioError, StorageTrouble
-from captime.ledger.filesystem import full_sync
+from captime.errors import InvariantViolated, LedgerDamaged, LedgerError, LedgerLocked, ScenarioError, StorageTrouble
 from captime.ledger.schema import APPLICATION_ID, TABLES, VERSION
-from captime.ledger.sqlite_errors import errors_translated, salvage_advice
+
+# What SQLite complains about, in our words: whose turn is it to act?
+
+_STORAGE = {
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_IOERR: "the disk reports an error",
+    sqlite3.SQLITE_READONLY: "it cannot be written to",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_BUSY: "another process keeps it locked",
+    sqlite3.SQLITE_LOCKED: "another process keeps it locked",
+    sqlite3.SQLITE_PERM: "permission was denied",
+    sqlite3.SQLITE_AUTH: "permission was denied",
+    sqlite3.SQLITE_NOMEM: "there is not enough memory",
+    sqlite3.SQLITE_PROTOCOL: "its locks do not work on this file system",
+    sqlite3.SQLITE_INTERRUPT: "it took longer than was allowed",
+    sqlite3.SQLITE_NOLFS: "it is too large for this file system",
+}
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_ERROR}
+
+
+def salvage_advice(path: Path) -> str:
+    """Return what to do about a damaged ledger."""
+    return f"Keep the file as it is; `captime salvage {path} -o NEW` copies what is still whole"
+
+
+def translated_error(error: sqlite3.Error, path: Path, doing: str) -> LedgerError | InvariantViolated:
+    """Return the error of ours that says the same."""
+    # Complaints of Python's own module carry no code.
+    extended = getattr(error, "sqlite_errorcode", None)
+    code = None if extended is None else extended & 0xFF
+    where = f"ledger {path}: while {doing}"
+    if code in _STORAGE:
+        kind = LedgerLocked if code in _LOCKED else StorageTrouble
+        return kind(
+            f"{where}, {_STORAGE[code]} ({error}). Nothing false was written; make room or let go of the file, then "
+            "run the same command again"
+        )
+    # Without a code: text that is not text. SQLite hands out whatever stands in a damaged page.
+    if code in _DAMAGE or (code is None and isinstance(error, sqlite3.OperationalError)):
+        return LedgerDamaged(
+            f"{where}, SQLite found that the file is damaged or not a ledger ({error})", salvage_advice(path)
+        )
+    return InvariantViolated(f"{where}: {error}")
+
+
+@contextmanager
+def damage_reported(path: Path) -> Iterator[None]:
+    """Rows are read in here as what they were written as; a damaged page may hold anything else."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        raise LedgerDamaged(
+            f"{path}: a row cannot be read as what it was written as ({error})", salvage_advice(path)
+        ) from error
+
+
+@contextmanager
+def errors_translated(path: Path, doing: str) -> Iterator[None]:
+    """Whatever SQLite or the file system complains about in here comes out as an error of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translated_error(error, path, doing) from error
+    except UnicodeDecodeError as error:
+        # Python cannot even read the complaint, because it quotes a damaged page.
+        raise LedgerDamaged(
+            f"ledger {path}: while {doing}, text was found that is none; the file is damaged", salvage_advice(path)
+        ) from error
+    except OSError as error:
+        raise StorageTrouble(
+            f"ledger {path}: while {doing}, the system said: {error.strerror or error}. Nothing false was written; put "
+            "it right, then run the same command again"
+        ) from error
+
+
+# Where a ledger may live: not where SQLite's locks are known to fail; and how a new file is made to stay.
+
+# Kinds of file systems on which memory is not shared between machines, or locks are not to be trusted.
+# fmt: off
+_NETWORK = {
+    "9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2",
+    "orangefs", "panfs", "pvfs2", "smb2", "smb3", "smbfs", "virtiofs", "webdav",
+}
+# fmt: on
+_MOUNTS = Path("/proc/self/mountinfo")
+# The writers' race in WAL mode is mended in these versions and all later ones of their line.
+_MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
+
+
+def file_system(directory: Path, mounts: str | None = None) -> str:
+    """Return what kind of file system a directory is on, such as `ext4` or `nfs4`; empty if the system does not tell.
+
+    Args:
+        directory: An existing directory.
+        mounts: The system's list of mounts; read from the system if left out.
+    """
+    if mounts is None:
+        try:
+            mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return ""
+    place, best, kind = str(directory.resolve()), -1, ""
+    for line in mounts.splitlines():
+        # 36 35 98:0 /root /mount/point options … - type source options; blanks in names are \040.
+        front, _, back = line.partition(" - ")
+        fields = front.split()
+        if len(fields) < 5 or not back:
+            continue
+        mounted = fields[4].encode("utf-8", "surrogateescape").decode("unicode_escape")
+        inside = place == mounted or place.startswith(mounted.rstrip("/") + "/")
+        # Of two mounts on one place, the later one is in front.
+        if inside and len(mounted) >= best:
+            best, kind = len(mounted), back.split()[0]
+    return kind
+
+
+def is_network(kind: str) -> bool:
+    """Return whether SQLite's shared memory cannot be trusted on this kind of file system."""
+    return kind in _NETWORK or kind == "fuse" or kind.startswith("fuse.")
+
+
+def check_filesystem(ledger: Path, *, network: bool) -> None:
+    """Refuse a ledger on a network file system, unless the slower way of writing was asked for."""
+    kind = file_system(ledger.parent)
+    if is_network(kind) and not network:
+        raise StorageTrouble(
+            f"{ledger} would be on a network file system ({kind}), where SQLite's write-ahead log can lose rows. Put "
+            "the ledger on a local disk and back it up to this one"
+        )
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names of new files in a directory survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_writable(ledger: Path) -> None:
+    """Refuse before anything is started if nothing can be written beside the ledger."""
+    with errors_translated(ledger, "looking at its directory"):
+        ledger.parent.stat()
+    if not os.access(ledger.parent, os.W_OK | os.X_OK):
+        raise StorageTrouble(f"{ledger}: its directory cannot be written to; choose another one, or change its mode")
+
+
+def sqlite_note(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> str | None:
+    """Return what there is to say about this SQLite; None if nothing.
+
+    Args:
+        version: As `sqlite3.sqlite_version_info`.
+    """
+    mended = version >= _MENDED[-1] or any(version[:2] == line[:2] and version >= line for line in _MENDED)
+    if mended:
+        return None
+    told = ".".join(map(str, version))
+    return (
+        f"SQLite {told} has a rare race between two writers (mended in 3.44.6, 3.50.7 and 3.51.3). captime has exactly "
+        "one writer and opens everything else read-only, so it cannot happen here; do not write to a ledger yourself"
+    )
+
+
+def full_sync() -> bool:
+    """Return whether this system needs to be told to empty the disk's own cache too."""
+    return sys.platform == "darwin"
+
+
+# How a ledger's file is opened: one connection that writes, any number that only read.
 
 BUSY_SECONDS = 5.0
 """How long to wait for another process's lock."""
@@ -284,3 +460,67 @@ def _told_by_first_row(connection: sqlite3.Connection) -> tuple[str, int | None]
     except (sqlite3.Error, UnicodeDecodeError):
         found = None
     return ("", None) if found is None else (f" ({found[0]})", found[1])
+
+
+# For whatever has to be closed: `with` closes it, whatever happens inside.
+
+
+class Closing(ABC):
+    """Something with a `close` that may be used in a `with` statement."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+# Named places at which a test can have the process killed, as hard as a power cut: for fault injection only.
+#
+# `CAPTIME_CRASH_AT="row-committed:after:3"` sends SIGKILL to this process when it has reached "after row-committed"
+# for the third time. The variable is read once, when this module is imported. Unset, as it always is outside tests, a
+# crash point costs one comparison.
+
+_VARIABLE = "CAPTIME_CRASH_AT"
+When = Literal["before", "after"]
+
+
+class _CrashCountdown:
+    """Burns down by one each time its place is reached."""
+
+    def __init__(self, wish: str) -> None:
+        name, _, rest = wish.partition(":")
+        when, _, times = rest.partition(":")
+        if not name or when not in {"before", "after"} or not times.isdecimal() or int(times) < 1:
+            raise ScenarioError(
+                f"{_VARIABLE} is {wish!r}; expected name:before:n or name:after:n with n at least 1. It is for tests "
+                "only: unset it"
+            )
+        self.place = (name, when)
+        self.left = int(times)
+
+    def reached(self, name: str, when: When) -> None:
+        if (name, when) == self.place:
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+_countdown = _CrashCountdown(os.environ[_VARIABLE]) if os.environ.get(_VARIABLE) else None
+
+
+def reached(name: str, when: When = "after") -> None:
+    """The process has come to this place; if a test asked for it, this is where it dies.
+
+    Args:
+        name: What is being done, such as `row-committed`.
+        when: Just before it is done, or just after.
+    """
+    if _countdown is not None:
+        _countdown.reached(name, when)

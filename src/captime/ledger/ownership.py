@@ -18,9 +18,7 @@ from typing import Self
 
 from captime.errors import LedgerInUse
 from captime.files import open_limited
-from captime.ledger.crash_points import reached
-from captime.ledger.filesystem import sync_directory
-from captime.ledger.sqlite_errors import errors_translated
+from captime.ledger.connection import errors_translated, reached, sync_directory
 
 # The first line has this length, so that it can be replaced in one stroke; the second names the lock's holder.
 _LINE = 160

@@ -6,6 +6,7 @@ follows a campaign remembers `last_sequence` and next time asks for what came af
 
 import json
 import math
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,18 +17,47 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from captime.ledger.chain import Row
-from captime.ledger.closing import Closing
-from captime.ledger.connection import check_is_ledger_file, check_schema, left_open, reader
-from captime.ledger.encoding import certified_of, config_of, note_of, outcome_of, request_of, sample_of
-from captime.ledger.events import events
-from captime.ledger.export import flat_rows
-from captime.ledger.integrity import check_end, is_log_missing, missing_rows, tail, walk
+from captime.ledger.connection import (
+    Closing,
+    check_is_ledger_file,
+    check_schema,
+    damage_reported,
+    errors_translated,
+    left_open,
+    reader,
+)
+from captime.ledger.integrity import check_end, events, is_log_missing, missing_rows, tail, walk
 from captime.ledger.ownership import Owner, read_mark
-from captime.ledger.queries import campaign_row, in_flight, known_columns, rows_of, start_of, version_of
-from captime.ledger.rows import Certified, ConfigRow, Event, Noted, SampleRow
-from captime.ledger.schema import CERTIFICATE, CONFIG, NOTE, OUTCOME, SAMPLE, START, Table
-from captime.ledger.sqlite_errors import damage_reported, errors_translated
+from captime.ledger.rows import (
+    Certified,
+    ConfigRow,
+    Event,
+    Noted,
+    SampleRow,
+    certified_of,
+    config_of,
+    note_of,
+    outcome_of,
+    request_of,
+    sample_of,
+    to_text,
+)
+from captime.ledger.schema import (
+    CERTIFICATE,
+    CONFIG,
+    NOTE,
+    OUTCOME,
+    SAMPLE,
+    START,
+    Row,
+    Table,
+    campaign_row,
+    in_flight,
+    known_columns,
+    rows_of,
+    start_of,
+    version_of,
+)
 from captime.ledger.writer import last_owner
 from captime.runs import Meaning, RunOutcome, RunRequest, Status, Verdict
 
@@ -345,3 +375,63 @@ class LedgerReader(Closing):
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+
+
+# One line per outcome with everything beside it: what leaves a ledger for other tools.
+
+# Name in the file, expression. Configurations c, samples p, intents s, outcomes o.
+_FLAT_COLUMNS: tuple[tuple[str, str], ...] = (
+    ("sequence", "o.seq"),
+    ("config", "o.config"),
+    ("config_name", "c.name"),
+    ("position", "o.position"),
+    ("instance", "p.instance"),
+    ("seed", "p.seed"),
+    ("attempt", "o.attempt"),
+    ("captime", "s.captime"),
+    ("status", "o.status"),
+    ("verdict", "o.verdict"),
+    ("runtime", "o.runtime"),
+    ("cost", "o.cost"),
+    ("orphan", "o.orphan"),
+    ("cpu_ns", "o.cpu_ns"),
+    ("wall_ns", "o.wall_ns"),
+    ("exit_code", "o.exit_code"),
+    ("signal", "o.signal"),
+    ("peak_memory", "o.peak_memory"),
+    ("answer", "o.answer"),
+    ("reported", "o.reported"),
+    ("queue_wait_ns", "o.queue_wait_ns"),
+    ("switches", "o.switches"),
+    ("leftovers", "o.leftovers"),
+    ("output_bytes", "o.output_bytes"),
+    ("host", "o.host"),
+    ("slot", "o.slot"),
+    ("flags", "o.flags"),
+    ("detail", "o.detail"),
+    ("started_ns", "s.at_ns"),
+    ("ended_ns", "o.at_ns"),
+)
+FLAT_COLUMNS: tuple[str, ...] = tuple(name for name, _ in _FLAT_COLUMNS)
+"""What there is, in the order of the values."""
+
+_TABLES = {"c": CONFIG, "p": SAMPLE, "s": START, "o": OUTCOME}
+_EVERYTHING_JOINED = (
+    "FROM outcome o JOIN start s USING (config, position, attempt) JOIN sample p ON p.position = o.position "
+    "JOIN config c ON c.config = o.config ORDER BY o.seq"
+)
+_CAPTIME = FLAT_COLUMNS.index("captime")
+
+
+def flat_rows(connection: sqlite3.Connection) -> Iterator[tuple[int | float | str | None, ...]]:
+    """Yield every outcome, orphans included, in the order in which they came; bytes as text, unknown ones escaped.
+
+    What the file has no column for is None.
+    """
+    version = version_of(connection)
+    columns = ", ".join(known_columns(expression, version, _TABLES) for _, expression in _FLAT_COLUMNS)
+    for row in connection.execute(f"SELECT {columns} {_EVERYTHING_JOINED}"):
+        values = [to_text(value) if isinstance(value, bytes) else value for value in row]
+        if values[_CAPTIME] is None:
+            values[_CAPTIME] = math.inf
+        yield tuple(values)

@@ -1,20 +1,28 @@
-"""The tables of a ledger: what columns there are, what may stand in them, and that nothing is ever changed.
+"""The tables of a ledger, the hash chain over their rows, and the questions that writer and readers both ask."""
 
-Every row of every table has a sequence number of its own, 1, 2, 3, … across all tables, and a hash (see `chain`). Times
-are integer nanoseconds. Seconds that decisions are drawn from are doubles, as exact as they were; "no captime" is NULL,
-because infinity prints differently everywhere. Whatever a stranger's program or file system can put bytes into is a
-BLOB. `call` is the number of the first row that was written by the same call.
-"""
-
-from collections.abc import Iterable
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, get_args
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from captime.certificate import Mode, Population
-from captime.ledger.rows import Origin
+from captime.errors import LedgerDamaged
 from captime.runs import Status
 
+# The tables of a ledger: what columns there are, what may stand in them, and that nothing is ever changed.
+#
+# Every row of every table has a sequence number of its own, 1, 2, 3, … across all tables, and a hash (see `row_hash`).
+# Times are integer nanoseconds. Seconds that decisions are drawn from are doubles, as exact as they were; "no
+# captime" is NULL, because infinity prints differently everywhere. Whatever a stranger's program or file system can
+# put bytes into is a BLOB. `call` is the number of the first row that was written by the same call.
+
+Origin = Literal["listed", "default", "favourite", "random", "model"]
+"""How a configuration came into a campaign."""
 APPLICATION_ID = 0x63617074
 """Bytes 68 to 71 of the file: "capt"."""
 VERSION = 2
@@ -277,3 +285,154 @@ def tables_at(version: int) -> tuple[Table, ...]:
 def create_all(version: int) -> str:
     """Return the statements that make an empty ledger."""
     return "\n".join(table.sql() for table in tables_at(version))
+
+
+# The hash chain: each row's hash covers its own content and the hash of the row before, whatever table it is in.
+#
+# A row is written as a JSON array `[table, sequence, column, column, …]` without spaces: integers as they are,
+# doubles as the shortest number that reads back the same, text escaped to ASCII, bytes as text with one character per
+# byte, NULL as null. Its hash is SHA-256 of the hash before (32 bytes) and that array. The first row follows 32 zero
+# bytes.
+
+Value: TypeAlias = int | float | str | bytes | None
+Row: TypeAlias = sqlite3.Row
+"""A row as SQLite gives it, with its columns by name: `seq`, the table's own columns, `hash`."""
+Values: TypeAlias = Mapping[str, Value]
+"""A table's own columns by name; what is left out is NULL."""
+
+GENESIS = bytes(32)
+"""What the first row follows."""
+
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), check_circular=False, allow_nan=False).encode
+
+
+def row_hash(before: bytes, table: Table, sequence: int, values: Sequence[Value]) -> bytes:
+    """Return the hash of a row that follows the hash `before`."""
+    told: list[object] = [table.name, sequence, *values]
+    for place in table.blobs:
+        content = values[place]
+        if content is not None:
+            told[place + 2] = content.decode("latin-1") if isinstance(content, bytes) else repr(content)
+    return hashlib.sha256(before + _encode(told).encode()).digest()
+
+
+class Chain:
+    """The end of a chain that grows.
+
+    Attributes:
+        sequence: Number of the last row; 0 before the first.
+        head: Its hash.
+    """
+
+    __slots__ = ("head", "sequence")
+
+    def __init__(self, sequence: int = 0, head: bytes = GENESIS) -> None:
+        self.sequence = sequence
+        self.head = head
+
+    def link(self, table: Table, values: Iterable[Value]) -> tuple[Value, ...]:
+        """Return the next row, complete with its number and its hash; the chain ends there now.
+
+        Args:
+            table: As it is in the file (see `Table.at`).
+            values: Of its columns, in their order.
+        """
+        content = tuple(values)
+        self.sequence += 1
+        self.head = row_hash(self.head, table, self.sequence, content)
+        return (self.sequence, *content, self.head)
+
+    def follows(self, table: Table, row: Row) -> bool:
+        """Return whether this is the next row, unchanged; if so, the chain ends there now.
+
+        Args:
+            table: As it is in the file (see `Table.at`).
+            row: All of its columns, in their order.
+        """
+        try:
+            expected = row_hash(self.head, table, self.sequence + 1, [row[name] for name in table.names])
+        except (TypeError, ValueError):
+            # A damaged page may hold a value of any kind in any column; none of those was ever written.
+            return False
+        if row["seq"] != self.sequence + 1 or row["hash"] != expected:
+            return False
+        self.sequence += 1
+        self.head = expected
+        return True
+
+
+# Questions to a ledger that both its writer and its readers ask. Rows come with their columns by name.
+
+_IN_FLIGHT = (
+    "AS s WHERE NOT EXISTS (SELECT 1 FROM outcome o WHERE o.config = s.config AND o.position = "
+    "s.position AND o.attempt = s.attempt AND o.orphan = 0) AND NOT EXISTS (SELECT 1 FROM start n WHERE n.config = "
+    "s.config AND n.position = s.position AND n.attempt > s.attempt) ORDER BY seq"
+)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the tables of a file; see `schema.VERSION`."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def rows_of(
+    connection: sqlite3.Connection,
+    table: Table,
+    rest: str = "",
+    values: Sequence[Value] = (),
+    version: int | None = None,
+) -> sqlite3.Cursor:
+    """Return the rows of a table, each with the columns that this file has.
+
+    Args:
+        connection: To the ledger.
+        table: Which.
+        rest: Conditions and order, in SQL.
+        values: For the question marks in it.
+        version: Of the file's tables, where it is known already.
+    """
+    here = table.at(version_of(connection) if version is None else version)
+    cursor = connection.cursor()
+    cursor.row_factory = sqlite3.Row
+    return cursor.execute(f"{here.select()} {rest}", values)
+
+
+def start_of(connection: sqlite3.Connection, run: tuple[int, int, int]) -> Row:
+    """Return the intent of a run: configuration, position and attempt."""
+    found: Row = rows_of(connection, START, "WHERE (config, position, attempt) = (?, ?, ?)", run).fetchone()
+    return found
+
+
+def in_flight(connection: sqlite3.Connection) -> list[Row]:
+    """Return the attempts that were started and never came back, those given up since left out."""
+    return rows_of(connection, START, _IN_FLIGHT).fetchall()
+
+
+def known_columns(expression: str, version: int, tables: Mapping[str, Table]) -> str:
+    """Return an expression in which columns that a file of that version does not have are NULL.
+
+    Args:
+        expression: In SQL; columns stand behind the name of their table, as in `o.status`.
+        version: Of the file.
+        tables: By the names that are used in the expression.
+
+    >>> from captime.ledger.schema import NOTE, Column
+    >>> from dataclasses import replace
+    >>> later = replace(NOTE, columns=(*NOTE.columns, Column("who", "TEXT", since=2)))
+    >>> known_columns("ifnull(n.who, n.kind)", 1, {"n": later}), known_columns("n.who", 2, {"n": later})
+    ('ifnull(NULL, n.kind)', 'n.who')
+    """
+
+    def known(found: re.Match[str]) -> str:
+        columns = ("seq", "hash", *tables[found[1]].at(version).names)
+        return found[0] if found[2] in columns else "NULL"
+
+    return re.sub(rf"\b({'|'.join(tables)})\.(\w+)", known, expression)
+
+
+def campaign_row(connection: sqlite3.Connection, path: Path) -> Row:
+    """Return the row that says what campaign a ledger is about."""
+    found: Row | None = rows_of(connection, CAMPAIGN, "ORDER BY seq LIMIT 1").fetchone()
+    if found is None:
+        raise LedgerDamaged(f"{path} is empty: the row that says what campaign it is about is missing")
+    return found

@@ -15,11 +15,25 @@ from typing import Self
 
 from captime.certificate import Certificate
 from captime.errors import InvariantViolated, LedgerDamaged
-from captime.ledger.chain import Row, Values
-from captime.ledger.closing import Closing
-from captime.ledger.connection import BUSY_SECONDS, check_is_ledger_file, check_schema, reader, writer
-from captime.ledger.create import check_numbers, make_ledger
-from captime.ledger.encoding import (
+from captime.ledger.connection import (
+    BUSY_SECONDS,
+    Closing,
+    check_filesystem,
+    check_is_ledger_file,
+    check_schema,
+    check_writable,
+    damage_reported,
+    errors_translated,
+    reader,
+    writer,
+)
+from captime.ledger.file_watch import FileWatch, Rescued, WalMonitor, rescue
+from captime.ledger.integrity import check_end, events, is_log_missing, tail
+from captime.ledger.ownership import Mark, WriteLock, check_owner
+from captime.ledger.rows import (
+    ConfigRow,
+    Event,
+    SampleRow,
     ask_values,
     certificate_values,
     config_of,
@@ -34,17 +48,23 @@ from captime.ledger.encoding import (
     to_bytes,
     to_json,
 )
-from captime.ledger.events import events
-from captime.ledger.file_watch import FileWatch, Rescued, rescue
-from captime.ledger.filesystem import check_filesystem, check_writable
-from captime.ledger.integrity import check_end, is_log_missing, tail
-from captime.ledger.ownership import Mark, WriteLock, check_owner
-from captime.ledger.queries import campaign_row, in_flight, rows_of
-from captime.ledger.rows import ConfigRow, Event, SampleRow
-from captime.ledger.schema import ASK, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START
-from captime.ledger.sqlite_errors import damage_reported, errors_translated
-from captime.ledger.wal_monitor import WalMonitor
-from captime.ledger.writer import RowWriter, Step, Transaction, last_owner
+from captime.ledger.schema import (
+    ASK,
+    CERTIFICATE,
+    CONFIG,
+    LOOK,
+    NOTE,
+    OUTCOME,
+    OWNER,
+    SAMPLE,
+    START,
+    Row,
+    Values,
+    campaign_row,
+    in_flight,
+    rows_of,
+)
+from captime.ledger.writer import RowWriter, Step, Transaction, check_numbers, last_owner, make_ledger
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 

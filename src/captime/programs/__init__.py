@@ -4,12 +4,11 @@
 whether a run has answered. Nothing here starts a process or reads a clock: slot supervisors do.
 """
 
-from captime.programs.answers import AnswerBook, Conflict
 from captime.programs.command import CommandProgram
 from captime.programs.conditions import Conditions, environment_of
-from captime.programs.configurations import Configuration
 from captime.programs.function import FunctionProgram
-from captime.programs.protocol import Program
+from captime.programs.judge import AnswerBook, Conflict
+from captime.programs.protocol import Configuration, Program
 
 __all__ = [
     "AnswerBook",

@@ -8,23 +8,87 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from captime.errors import ScenarioError
-from captime.programs.answers import TOLERANCE
-from captime.programs.arguments import ArgumentStyle, SettingsToArguments
-from captime.programs.conditions import Conditions
-from captime.programs.configurations import Configuration, Setting
-from captime.programs.guards import InstanceGuards
-from captime.programs.identity import FoundCommand, find_command
-from captime.programs.judge import AnswerRules, TellsTime, judge
-from captime.programs.settings_check import RESERVED, check_settings
-from captime.programs.target_value import TargetValue
-from captime.programs.template import Template, passed_unchanged, rounded_up, safe_path, text_of
+from captime.programs.conditions import Conditions, FoundCommand, InstanceGuards, find_command
+from captime.programs.judge import TOLERANCE, AnswerRules, TellsTime, judge, meaning
+from captime.programs.protocol import Configuration, Setting
+from captime.programs.template import (
+    RESERVED,
+    ArgumentStyle,
+    SettingsToArguments,
+    Template,
+    check_settings,
+    passed_unchanged,
+    rounded_up,
+    safe_path,
+    text_of,
+)
 from captime.programs.wrappers import Called, Wrapper
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.protocol import Element, Instance, InstanceStream
-from captime.supervision.messages import Fingerprint, Launch, Report
+from captime.supervision.messages import Fingerprint, Launch, Report, StopValue
 from captime.supervision.output import UNTIL
+
+# Time to target: a run has answered when a line that it prints reaches a value, and not before.
+#
+# The value is a number, or one that is reckoned from the best value known of the instance: a multiple of it, or a
+# share of it away from it. The direction is always said, so nothing depends on the sign of a value.
+
+Direction = Literal["at_most", "at_least"]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetValue:
+    """The value that ends a run.
+
+    Attributes:
+        pattern: Matches the lines with a value, which is the group `value`, or the first group.
+        direction: Whether the value has to be at most or at least the bound.
+        number: The bound itself, the same for all instances; None if it depends on the best value.
+        best_times: The bound is this multiple of the best value that is known of the instance.
+        gap: The bound is away from the best value by this share of it.
+    """
+
+    pattern: str
+    direction: Direction
+    number: float | None = None
+    best_times: float | None = None
+    gap: float | None = None
+
+    @property
+    def relative(self) -> bool:
+        """Whether the bound depends on the best value of the instance."""
+        return self.number is None
+
+    def bound(self, best: bytes | None, instance: str) -> float:
+        """Return the bound for an instance whose best known value is this.
+
+        >>> TargetValue("^o ([0-9]+)", "at_most", gap=0.05).bound(b"-100", "a")
+        -95.0
+        """
+        if self.number is not None:
+            return self.number
+        known = None if best is None else meaning(best)
+        if not isinstance(known, float):
+            found = "no best value" if best is None else f"the value {best.decode('utf-8', 'replace')!r}"
+            raise ScenarioError(
+                f"target.until: {found} is known of instance {instance!r}; expected a number for every instance, in "
+                "the column answer of instances.csv or in instances.answers"
+            )
+        if self.best_times is not None:
+            return self.best_times * known
+        away = (self.gap or 0.0) * abs(known)
+        return known + away if self.direction == "at_most" else known - away
+
+    def until(self, best: bytes | None, instance: str) -> StopValue:
+        """Return what a slot supervisor compares values with."""
+        bound = self.bound(best, instance)
+        return StopValue(at_most=bound) if self.direction == "at_most" else StopValue(at_least=bound)
+
+
+# A program that is a command: its template is filled in, and its output is compared with what an answer looks like.
 
 OUTPUT_FILE = "output"
 """What `{output}` is called inside the run's own directory."""

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from captime.programs.hints import did_you_mean
 from captime.programs.judge import SelfReport
+from captime.programs.protocol import did_you_mean
 
 KEYS = ("answer", "solved", "seconds")
 """Keys of a dict by which a function tells more: the answer, whether there is one, CPU seconds by its own account."""

@@ -6,11 +6,13 @@ may stand for several words, if the value is a list. Doubled braces stand for th
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from difflib import get_close_matches
 
 from captime.errors import ScenarioError
-from captime.programs.configurations import Setting
+from captime.programs.protocol import Configuration, Setting, did_you_mean
 
 FILLED_LATER = ("output", "scratch", "stdout")
 """Placeholders that only the slot supervisor can fill in."""
@@ -140,3 +142,98 @@ def safe_path(path: str) -> str:
     ('./-v', 'a.cnf')
     """
     return f"./{path}" if path.startswith("-") else path
+
+
+# How settings become words of a command line where a command says `{settings}`.
+
+SettingsToArguments = Callable[[Mapping[str, Setting]], list[str]]
+"""Settings into words; a parameter space brings its own."""
+
+
+def without_exponent(value: Setting) -> str:
+    """Return a value as a word; numbers written out, as some readers know no exponents.
+
+    >>> without_exponent(1e-07), without_exponent(2.5), without_exponent("a b")
+    ('0.0000001', '2.5', 'a b')
+    """
+    text = text_of(value)
+    return f"{Decimal(text):f}" if isinstance(value, float) and "e" in text else text
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentStyle:
+    """The same few words for every setting, or a switch of its own for some.
+
+    Attributes:
+        words: For one setting, with `{name}` and `{value}`: `["-{name}", "{value}"]` or `["--{name}={value}"]`.
+        switches: What to write before the value of a setting, by name: `--decay=` is glued to it, `-w ` with a blank at
+            its end is a word of its own.
+        text: How a value is written.
+    """
+
+    words: tuple[str, ...] = ("-{name}", "{value}")
+    switches: Mapping[str, str] = field(default_factory=dict)
+    text: Callable[[Setting], str] = text_of
+
+    def __call__(self, settings: Mapping[str, Setting]) -> list[str]:
+        """Return the words for these settings, in their order."""
+        return [word for name, value in settings.items() for word in self._worded(name, value)]
+
+    def _worded(self, name: str, value: Setting) -> Sequence[str]:
+        if isinstance(value, list):
+            # The user wrote the words themselves; there is nothing to add.
+            return value
+        text, switch = self.text(value), self.switches.get(name)
+        if switch is None:
+            # The name is put in first and cannot be mistaken for a place for the value afterwards.
+            return [word.replace("{value}", "\0").replace("{name}", name).replace("\0", text) for word in self.words]
+        if switch.endswith(" "):
+            return [switch.strip(), text]
+        return [switch + text] if switch + text else []
+
+
+# Whether a configuration's settings and a command fit together: nothing missing, nothing unused, nothing too long.
+
+RESERVED = ("seed", "instance", "captime", "config", "here", "settings", *FILLED_LATER)
+"""Placeholders that are not settings."""
+
+# One word of a command line cannot be longer than this on Linux, its end included.
+_LONGEST_WORD = 131_072 - 1
+
+
+def check_settings(configuration: Configuration, template: Template, where: str, *, all_passed: bool) -> None:
+    """Refuse settings that do not fit the command.
+
+    Args:
+        configuration: The configuration with the settings.
+        template: The command.
+        where: How to call the configuration in messages.
+        all_passed: Whether every setting is passed on in any case, as wrappers do.
+    """
+    settings = configuration.settings
+    for name in settings:
+        if name in RESERVED:
+            raise ScenarioError(f"{where} has a setting called {name!r}, which already means something; rename it")
+    known = [*settings, *(name for name in RESERVED if name != "stdout")]
+    missing = sorted(name for name in template.names if name not in known)
+    if missing:
+        near = get_close_matches(missing[0], known, n=1)
+        hint = f"; it has {near[0]!r}, perhaps that is meant" if near else ""
+        raise ScenarioError(
+            f"{where}: the command needs {{{missing[0]}}}, but the configuration has no such setting{hint}. Add it, or "
+            "correct the command; braces that stand for themselves are written {{ and }}"
+        )
+    if not all_passed and "settings" not in template.names:
+        for name in settings:
+            if name not in template.names:
+                raise ScenarioError(
+                    f"{where}: setting {name!r} is not used by the command{did_you_mean(name, sorted(template.names))} "
+                    f"Write {{{name}}} where it belongs, or {{settings}} for all of them"
+                )
+    for name, value in settings.items():
+        for text in value if isinstance(value, list) else [text_of(value)]:
+            if len(text.encode("utf-8", "surrogateescape")) > _LONGEST_WORD - 1024:
+                raise ScenarioError(
+                    f"{where}: setting {name!r} has {len(text):,} characters, and a word of a command line cannot have "
+                    f"more than {_LONGEST_WORD - 1024:,} or so; write it to a file and pass the file's name"
+                )

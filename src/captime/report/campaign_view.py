@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from captime.campaign.assembly import Assembly
 from captime.campaign.question import Question
 from captime.certificate import Certificate, Population
 from captime.evidence import Evidence
@@ -32,7 +33,7 @@ from captime.ledger.slot_board import SlotUse, read_slots
 from captime.live import Observer
 from captime.procedures.forecast import Forecast
 from captime.procedures.protocol import Procedure
-from captime.report.pace import Pace, floor_of
+from captime.report.story import Pace, floor_of
 from captime.report.words import (
     age_words,
     busy_words,
@@ -271,6 +272,32 @@ def _clock_on_record(ledger: Path | None) -> float:
         return 0.0
     with LedgerReader(ledger) as reader:
         return reader.clock()
+
+
+def progress_of(
+    campaign: Assembly, title: str, *, quiet: bool, n_runs: int | None = None
+) -> AbstractContextManager[Observer | None]:
+    """Return the view of a campaign: its goal and outlook, or how many of its runs are made.
+
+    Args:
+        campaign: Question, ledger and settings.
+        title: What stands above it.
+        quiet: It is not wanted.
+        n_runs: Where all runs of a list are made and nothing is decided: how many there are.
+    """
+    question = campaign.question
+    decides = n_runs is None
+    return campaign_view(
+        question.names,
+        question.epsilon if decides else 0.0,
+        title,
+        quiet=quiet,
+        ledger=campaign.ledger,
+        gamma_goal=question.goal.gamma if decides else None,
+        n_runs=n_runs,
+        measured_on=question.clock,
+        outlook=Outlook.of(question, campaign.settings.jobs) if decides else None,
+    )
 
 
 @contextmanager

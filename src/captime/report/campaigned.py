@@ -13,9 +13,8 @@ from captime.ledger import LedgerReader
 from captime.report.configurations import ConfigurationTable, table_of_ledger
 from captime.report.known_runs import known_runs
 from captime.report.machine import certificate_json
-from captime.report.stopped import next_steps, why_stopped
-from captime.report.trend import Trend, trend_of
-from captime.report.words import Account, cpu_time, draws_among, seeds_of
+from captime.report.story import Trend, trend_of
+from captime.report.words import Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
 from captime.utilities.durations import duration_text
 from captime.utilities.suggest import ALL_WELL, LITTLE

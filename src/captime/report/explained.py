@@ -11,8 +11,7 @@ from rich.table import Table
 from captime.campaign.ablation import Ablation
 from captime.campaign.explain import Group, SettingsDifference
 from captime.campaign.paired import DECIDED
-from captime.report.stopped import STOPPED
-from captime.report.words import cpu_time, printable, rounded_down, rounded_up
+from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up
 from captime.spaces.values import text_of
 
 _NAMES_SHOWN = 6

@@ -16,8 +16,7 @@ from captime.campaign.validation import Worth
 from captime.ledger import LedgerReader
 from captime.ledger.reading import which_mean
 from captime.report.campaigned import assumptions, campaign_json, warnings_of
-from captime.report.stopped import STOPPED
-from captime.report.words import cpu_time, printable, rounded_down, rounded_up
+from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up
 
 
 @dataclass(frozen=True, slots=True)

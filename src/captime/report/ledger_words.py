@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from captime.campaign.external_runs import KIND as ASKED_AND_TOLD
-from captime.campaign.goals import goal_on_record
-from captime.campaign.outcome_counts import disturbing
+from captime.campaign.question import goal_on_record
+from captime.campaign.result import disturbing
 from captime.campaign.transfer import NOTE, learned_words
 from captime.certificate import Certificate, Population
 from captime.ledger.ownership import Owner, boot_id
@@ -26,10 +26,8 @@ from captime.report.campaigned import (
     time_words,
 )
 from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
-from captime.report.stopped import STOPPED, next_steps, why_stopped
-from captime.report.story import Story
-from captime.report.trend import trend_of
-from captime.report.words import Account, cpu_time, draws_among, seeds_of
+from captime.report.story import Story, trend_of
+from captime.report.words import STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
 from captime.utilities.durations import duration_text
 

@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 
-from captime.campaign.goals import goal_of
+from captime.campaign.question import goal_of
 from captime.certificate import Population
 from captime.procedures.baselines import BASELINES
-from captime.report.stopped import why_stopped
-from captime.report.words import Account, cpu_time, rounded_up
+from captime.report.words import Account, cpu_time, rounded_up, why_stopped
 from captime.simulation import Pooled, Simulation
 
 _STOPPED = {

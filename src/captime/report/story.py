@@ -1,5 +1,7 @@
 """Everything that a report, a picture or a page is made of, read once from a ledger: facts and columns, no opinions."""
 
+import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -7,14 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtr
 
 from captime.arrays import FloatArray, IntArray
 from captime.campaign.identity import population_on_record
 from captime.certificate import Certificate, Population
 from captime.ledger import Certified, LedgerReader, Noted
-from captime.report.known_runs import KnownRuns, known_runs
-from captime.report.scoring import Lottery, Scores, lottery_of, scores_of, utility_of
+from captime.report.known_runs import (
+    ANSWERED,
+    CUT,
+    FAILED,
+    KnownRuns,
+    Lottery,
+    Scores,
+    known_runs,
+    lottery_of,
+    scores_of,
+    utility_of,
+)
 from captime.runs import RunOutcome, Status
+from captime.utilities.durations import duration_text, rounded_time
 from captime.utilities.protocol import Utility
 
 _FAILURES_SHOWN = 12
@@ -228,3 +242,158 @@ def progress_of(certified: Sequence[Certified], notes: Sequence[Noted]) -> Progr
         candidates=np.array([row.candidates for row in certified], dtype=np.int64),
         out=out,
     )
+
+
+# Whether runs become longer or shorter along the stream, as they should not if instances come in random order.
+
+# Fewer runs than this prove nothing.
+_FEWEST = 60
+# By chance it is seen in one campaign of ten thousand.
+_CHANCE = 1e-4
+# Runs with shorter captimes than this share of all runs have are left out, and all others are looked at up to there.
+_SHORTEST = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Runs of a configuration become longer, or shorter.
+
+    Attributes:
+        rank_correlation: Between the position in the stream and the time; from -1 to 1.
+        chance: How likely one so far from 0 is if the order is random.
+        runs: How many runs were looked at.
+    """
+
+    rank_correlation: float
+    chance: float
+    runs: int
+
+    @property
+    def words(self) -> str:
+        """What to do about it."""
+        how = "longer" if self.rank_correlation > 0 else "shorter"
+        return (
+            f"its runs become {how} along the stream of instances (rank correlation {self.rank_correlation:+.2f} over "
+            f"{self.runs:,} runs; by chance {self.chance:.0e}). Are instances made, or listed, in an order that means "
+            "something? Has the machine changed? Then nothing here is certain"
+        )
+
+
+def trend_of(runs: KnownRuns, among: int = 1) -> Trend | None:
+    """The trend in the runs of one configuration; None if there is none to speak of.
+
+    Args:
+        runs: Of that configuration.
+        among: How many there were to choose from. It may owe its lead to luck on its first instances, and the more
+            there are, the luckier is the luckiest.
+
+    How long a run may take says nothing about how long it would take. So runs are chosen by their captimes, and all are
+    looked at up to the same moment: what is compared is the shorter of that and the run's own time.
+    """
+    if len(runs) < _FEWEST:
+        return None
+    until = float(np.quantile(runs.captime, _SHORTEST))
+    answered = (runs.kind == ANSWERED) & (runs.seconds < until)
+    unfinished = np.isin(runs.kind, (CUT, FAILED)) | (runs.seconds >= until)
+    chosen = (runs.captime >= until) & (answered | unfinished)
+    times = np.where(answered, runs.seconds, until)[chosen]
+    if len(times) < _FEWEST or np.all(times == times[0]):
+        return None
+    correlation, chance = rank_correlation(runs.position[chosen], times)
+    chance *= among
+    return Trend(correlation, chance, len(times)) if chance < _CHANCE else None
+
+
+def rank_correlation(one: FloatArray | IntArray, other: FloatArray | IntArray) -> tuple[float, float]:
+    """Return Spearman's rank correlation, and how likely one at least as far from 0 is if the two are independent.
+
+    The same numbers as `scipy.stats.spearmanr`. Every command loads this module, and loading scipy.stats would take
+    a third of the time in which a command starts.
+    """
+    correlation = float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
+    freedom = len(one) - 2
+    # Student's t with n - 2 degrees of freedom, as for Pearson's correlation; a perfect order must not divide by zero.
+    rest = max((1.0 - correlation) * (1.0 + correlation), 1e-30)
+    distance = abs(correlation) * np.sqrt(freedom / rest)
+    return correlation, float(2.0 * stdtr(freedom, -distance))
+
+
+def _ranks(values: FloatArray | IntArray) -> FloatArray:
+    """Return the rank of each value; equal values share the mean of their ranks."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    means: FloatArray = np.cumsum(counts) - (counts - 1) / 2.0
+    return means[which]
+
+
+# How long it may still take, from how fast epsilon has fallen lately. A guess, and said to be one.
+
+# Epsilon falls about like one over the square root of the time; the last stretch of it tells the pace.
+_REMEMBERED = 64
+_LEAST_SECONDS = 2.0
+
+
+class Pace:
+    """Remembers when epsilon was what.
+
+    Args:
+        goal: The epsilon asked for; 0 for none.
+    """
+
+    def __init__(self, goal: float) -> None:
+        self._goal = goal
+        self._noted: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
+        self._now = 0.0
+
+    def note(self, now: float, epsilon: float) -> None:
+        """At that moment this was certified; only progress is remembered, and the newest moment.
+
+        Epsilon rises when another configuration takes the lead: how fast it fell for the former one tells nothing then.
+        """
+        if self._noted and epsilon > self._noted[-1][1]:
+            self._noted.clear()
+        if not self._noted or epsilon < self._noted[-1][1]:
+            self._noted.append((now, epsilon))
+        self._now = now
+
+    def seconds_left(self) -> float | None:
+        """Until the goal is reached at this pace; None if it cannot be told yet."""
+        certified = [(now, epsilon) for now, epsilon in self._noted if epsilon < 1.0]
+        if len(certified) < 3 or not 0.0 < self._goal < certified[-1][1]:
+            return None
+        (first, wide), (last, narrow) = certified[0], certified[-1]
+        if last - first < _LEAST_SECONDS:
+            return None
+        # Straight in log epsilon against log time; time counts from the start of the campaign.
+        slope = math.log(wide / narrow) / math.log(max(last, 1e-9) / max(first, 1e-9))
+        if slope < 0.05:
+            return None
+        reached_at: float = last * (narrow / self._goal) ** (1.0 / slope)
+        return max(0.0, reached_at - self._now)
+
+    def words(self, floor: float = 0.0) -> str:
+        """Return the guess as half a sentence; nothing if there is none.
+
+        Args:
+            floor: What epsilon can fall to with all instances there are (`floor_of`). A goal below it is never reached,
+                so no time is named for it.
+        """
+        if 0.0 < self._goal < floor < 1.0:
+            return f"(about {floor:.2g} at best with all instances there are)"
+        left = self.seconds_left()
+        return "" if left is None else f"({self._goal:g} in about {duration_text(rounded_time(left))} at this pace)"
+
+
+def floor_of(epsilon: float, met: int, n_instances: int | None, population: Population) -> float:
+    """Return what epsilon can fall to with all instances there are, a guess: it falls like one over their root.
+
+    About exactly these instances it falls to 0, and on an endless stream it falls for ever.
+
+    Args:
+        epsilon: What is certified.
+        met: On how many instances.
+        n_instances: How many there are; None for no end of them.
+        population: What the claim is about.
+    """
+    if population is Population.THESE or n_instances is None:
+        return 0.0
+    return epsilon * math.sqrt(min(1.0, met / n_instances))

@@ -15,29 +15,27 @@ from captime.errors import ScenarioError, UtilityError
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
-from captime.programs.arguments import SettingsToArguments
-from captime.programs.hints import did_you_mean
-from captime.scenario.configurations import configurations_of
-from captime.scenario.errors import SourceLocation
-from captime.scenario.executor import executor_settings, seconds_that_count
-from captime.scenario.identity import scenario_hash
-from captime.scenario.instances import population_of, stream_of
-from captime.scenario.machine import allowed_cores
-from captime.scenario.models import ScenarioModel
-from captime.scenario.parts import Parts, StopLimits
-from captime.scenario.space_section import (
+from captime.programs.protocol import did_you_mean
+from captime.programs.template import SettingsToArguments
+from captime.scenario.configurations import (
     as_begun,
     canonical,
     check_command,
+    configurations_of,
     listed_of,
     pool_terms_of,
     proposer_for,
     row_of,
     words_of,
 )
+from captime.scenario.errors import SourceLocation
+from captime.scenario.identity import scenario_hash
+from captime.scenario.instances import population_of, stream_of
+from captime.scenario.models import ScenarioModel
+from captime.scenario.parts import Parts, StopLimits, allowed_cores, executor_settings, seconds_that_count
 from captime.scenario.target_section import conditions_of, program_of
 from captime.spaces import Proposer
-from captime.streams import FiniteStream, GeneratedStream, seeds
+from captime.streams import FiniteStream, GeneratedStream, finite
 from captime.utilities import Utility, parse_utility
 
 LEDGER_SUFFIX = ".ledger"
@@ -79,7 +77,7 @@ class Scenario:
     originals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     known: Sequence[str] = ()
     begun_with: int | None = None
-    drawn_seed: int = field(default_factory=lambda: seeds.fresh_seed())  # noqa: PLW0108 (looked up when it is needed)
+    drawn_seed: int = field(default_factory=lambda: finite.fresh_seed())  # noqa: PLW0108 (looked up when it is needed)
     recorded_population: Population | None = None
 
     @property

@@ -8,14 +8,13 @@ from typing import Any
 
 from captime.errors import ScenarioError
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
-from captime.programs.arguments import ArgumentStyle, SettingsToArguments
-from captime.programs.command import Success
-from captime.programs.target_value import Direction, TargetValue
+from captime.programs.command import Direction, Success, TargetValue
+from captime.programs.template import ArgumentStyle, SettingsToArguments
 from captime.programs.wrappers import WRAPPERS
 from captime.scenario.errors import SourceLocation
 from captime.scenario.models import FromBest, TargetSection
 from captime.streams import FiniteStream, GeneratedStream
-from captime.streams.contents import digest_of_file, fingerprint_of, require_readable
+from captime.streams.files import digest_of_file, fingerprint_of, require_readable
 from captime.supervision.messages import Fingerprint
 
 _SECTION = "target"

@@ -13,10 +13,8 @@ from enum import StrEnum
 from typing import Any, NoReturn
 
 from captime.errors import LedgerDamaged
-from captime.ledger.chain import Row
-from captime.ledger.encoding import config_of, note_of, sample_of, to_bytes, to_text
-from captime.ledger.rows import ConfigRow, Noted, SampleRow
-from captime.ledger.schema import CAMPAIGN, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START, Table
+from captime.ledger.rows import ConfigRow, Noted, SampleRow, config_of, note_of, sample_of, to_bytes, to_text
+from captime.ledger.schema import CAMPAIGN, CERTIFICATE, CONFIG, LOOK, NOTE, OUTCOME, OWNER, SAMPLE, START, Row, Table
 from captime.skeptic.outcomes import Context, OutcomeRules
 from captime.skeptic.stream import Stream
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from captime.certificate import RULES, Certificate, Population
 from captime.errors import LedgerDamaged, UtilityError
 from captime.ledger import Certified, LedgerReader
-from captime.ledger.encoding import certified_of
+from captime.ledger.rows import certified_of
 from captime.ledger.schema import CERTIFICATE
 from captime.skeptic.agreement import Agreement, Trust
 from captime.skeptic.books import Books

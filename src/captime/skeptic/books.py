@@ -12,10 +12,8 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import LedgerDamaged
-from captime.ledger.chain import Row
-from captime.ledger.encoding import config_of, note_of, targets_of
-from captime.ledger.rows import ConfigRow, Noted
-from captime.ledger.schema import ASK, CONFIG, LOOK, NOTE, OUTCOME, SAMPLE, START, Table
+from captime.ledger.rows import ConfigRow, Noted, config_of, note_of, targets_of
+from captime.ledger.schema import ASK, CONFIG, LOOK, NOTE, OUTCOME, SAMPLE, START, Row, Table
 
 _FINAL = {"completed", "failed", "abandoned"}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from captime.errors import LedgerDamaged
-from captime.programs.answers import TOLERANCE, agrees, meaning
+from captime.programs.judge import TOLERANCE, agrees, meaning
 
 STATUSES: Mapping[str, tuple[str, ...]] = {
     "answered": ("completed",),

@@ -1,5 +1,6 @@
 """Finite sets of instances: each once in a random order, as given, or drawn with replacement without end."""
 
+import secrets
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -7,7 +8,57 @@ import numpy as np
 
 from captime.errors import InvariantViolated, ScenarioError
 from captime.streams.protocol import Element, Instance
-from captime.streams.seeds import ORDER, TARGET, Seeds
+
+# Seeds by position: for the target program, and for the generator of instances, each from a generator of its own.
+#
+# They are keyed by the campaign's seed and the position, and by nothing else. The draws of captimes have another key,
+# so that no program can guess from its seed how long it will be allowed to run.
+
+TARGET = 0x74617267
+"""Key of the seeds that target programs are given."""
+GENERATOR = 0x67656E65
+"""Key of the seeds that instance generators are given."""
+ORDER = 0x6F726472
+"""Key of the order of finite sets of instances."""
+
+_BLOCK = 4096
+_LARGEST = 2**31 - 1
+
+
+def fresh_seed() -> int:
+    """Draw the seed of a campaign that was given none, from the system's source of randomness.
+
+    A seed that is the same for all, or that was chosen after a look at results, is no randomness: for any fixed seed
+    there are configurations that suit its draws.
+    """
+    return secrets.randbelow(_LARGEST)
+
+
+class Seeds:
+    """Numbers from 1 to 2³¹ - 1, one per position; drawn in blocks, so that looking ahead does not change them.
+
+    Args:
+        key: What the seeds are for.
+        seed: The campaign's.
+
+    >>> Seeds(TARGET, 1).at(70_000) == Seeds(TARGET, 1).at(70_000) != Seeds(GENERATOR, 1).at(70_000)
+    True
+    """
+
+    def __init__(self, key: int, seed: int) -> None:
+        self._key = (key, seed)
+        self._blocks: dict[int, list[int]] = {}
+
+    def at(self, position: int) -> int:
+        """Return the seed of that position."""
+        block, offset = divmod(position, _BLOCK)
+        if block not in self._blocks:
+            rng = np.random.default_rng((*self._key, block))
+            self._blocks[block] = rng.integers(1, _LARGEST, size=_BLOCK, endpoint=True).tolist()
+        return self._blocks[block][offset]
+
+
+# Finite sets of instances: each once in a random order, as given, or drawn with replacement without end.
 
 Sampling = Literal["shuffle", "given", "replace"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
@@ -16,7 +67,6 @@ BY_NAME = "by-name"
 """How a ledger says that instances were listed in the order of their names."""
 
 # Draws with replacement are made this many at a time, so that the stream does not depend on how far one looked.
-_BLOCK = 4096
 
 
 class FiniteStream:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from captime.streams.finite import GENERATOR, TARGET, Seeds
 from captime.streams.protocol import Element, Instance
-from captime.streams.seeds import GENERATOR, TARGET, Seeds
 from captime.supervision.messages import Preparation
 
 PLACEHOLDERS = ("k", "seed", "output")

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
-from captime.supervision.kernel import die_with_parent
 from captime.supervision.messages import NOT_RETURNED
+from captime.supervision.processes import die_with_parent
 from captime.supervision.spawn import Descriptors, ProcessSetup, become_target, clocks_now
 
 RESULT_BYTES = 1 << 20

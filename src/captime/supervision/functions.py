@@ -8,10 +8,9 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
-from captime.supervision.bootstrap import command
 from captime.supervision.fork_server import LENGTH, RESULT_BYTES
 from captime.supervision.messages import FunctionCall
-from captime.supervision.processes import TAG
+from captime.supervision.processes import TAG, command
 from captime.supervision.spawn import Descriptors, NotStarted, ProcessSetup, SpawnedProcess
 
 __all__ = ["RESULT_BYTES", "Functions"]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from captime.supervision.cgroups import Cgroup
-from captime.supervision.kernel import cpu_clock_ns
 from captime.supervision.processes import (
     Process,
     children_of,
+    cpu_clock_ns,
     descendants,
     look_at,
     queue_wait_ns,

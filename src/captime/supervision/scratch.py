@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from captime.supervision.kernel import LINUX, read_file
+from captime.supervision.processes import LINUX, read_file
 
 _ENTRIES_AT_ONCE = 256
 _BLOCK = 512

@@ -16,12 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from captime.supervision.cgroups import GROUP_NOTE, kill_groups
-from captime.supervision.channel import Channel
-from captime.supervision.guardian import guarded
-from captime.supervision.io_loop import IoLoop
-from captime.supervision.kernel import become_subreaper, die_with_parent
 from captime.supervision.launcher import Launcher, SlotPlace
-from captime.supervision.messages import Launch, Report
+from captime.supervision.messages import Channel, Launch, Report
+from captime.supervision.orphans import guarded
+from captime.supervision.output import IoLoop
+from captime.supervision.processes import become_subreaper, die_with_parent
 from captime.supervision.scratch import remove
 
 _FOREVER = 3600.0

@@ -13,15 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from captime.supervision import scratch
-from captime.supervision.bootstrap import command
 from captime.supervision.cgroups import hand_down_controllers, kill_groups
-from captime.supervision.channel import Channel
-from captime.supervision.guardian import SIGNALLED, kill_below
 from captime.supervision.launcher import SlotPlace
-from captime.supervision.messages import Launch
-from captime.supervision.orphans import sweep_tag
+from captime.supervision.messages import Channel, Launch
+from captime.supervision.orphans import SIGNALLED, kill_below, sweep_tag
 from captime.supervision.process_tree import strike
-from captime.supervision.processes import SLOT, Process, descendants, look_at, tracer_of
+from captime.supervision.processes import SLOT, Process, command, descendants, look_at, tracer_of
 
 LOOK_SECONDS = 0.5
 """How often a coordinator looks after its supervisors."""

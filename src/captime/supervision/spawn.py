@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from captime.supervision.fitness import SHORTAGE_OF
-from captime.supervision.kernel import die_with_parent, fork_into_group, give_up_priority
-from captime.supervision.processes import queue_wait_ns
+from captime.supervision.processes import die_with_parent, fork_into_group, give_up_priority, queue_wait_ns
 
 # A target that uses up the machine's memory is killed before any other process.
 _KILL_ME_FIRST = b"500"

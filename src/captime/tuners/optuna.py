@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from captime.errors import ScenarioError
 from captime.files import read_limited
-from captime.programs.configurations import Setting
+from captime.programs.protocol import Setting
 from captime.tuners.protocol import Incumbent, TunerResult
 
 _SQLITE = b"SQLite format 3\x00"

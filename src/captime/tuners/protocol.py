@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from captime.programs.configurations import Setting
+from captime.programs.protocol import Setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from captime.errors import ScenarioError
 from captime.files import read_limited
-from captime.programs.configurations import Setting
+from captime.programs.protocol import Setting
 from captime.scenario.configurations import read_cell
 from captime.tuners.protocol import Incumbent, TunerResult
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from captime.errors import ScenarioError
 from captime.files import read_limited
-from captime.programs.configurations import Setting
+from captime.programs.protocol import Setting
 from captime.tuners.protocol import Incumbent, TunerResult
 
 _LARGEST = 1 << 30

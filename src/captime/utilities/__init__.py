@@ -1,7 +1,7 @@
-"""The family of utilities: one file per member, this door is the register.
+"""The family of utilities; this door is the register.
 
-To add a member: one file with a frozen dataclass that fits `Utility` and has a `name` and an `example`, and
-one line in `UTILITIES`. Text, command line and conformance tests follow from that.
+To add a member: a frozen dataclass that fits `Utility` and has a `name` and an `example`, in a file of its own or in
+`formulas`, and one line in `UTILITIES`. Text, command line and conformance tests follow from that.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,28 +9,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from captime.errors import UtilityError
-from captime.utilities.backward import Backward
-from captime.utilities.checks import shown
-from captime.utilities.construction import build
 from captime.utilities.cost_adjusted import CostAdjusted
-from captime.utilities.exponential import Exponential
-from captime.utilities.forward import Forward
-from captime.utilities.generalised_log_laplace import GeneralisedLogLaplace
-from captime.utilities.geometric import Geometric
-from captime.utilities.linear import Linear
-from captime.utilities.log_laplace import LogLaplace
-from captime.utilities.log_normal import LogNormal
-from captime.utilities.parc import Parc
-from captime.utilities.pareto import Pareto
-from captime.utilities.parser import read
-from captime.utilities.piecewise import Piecewise
-from captime.utilities.poly import Poly
+from captime.utilities.formula import shown
+from captime.utilities.formulas import (
+    Backward,
+    Exponential,
+    Forward,
+    GeneralisedLogLaplace,
+    Geometric,
+    Linear,
+    LogLaplace,
+    LogNormal,
+    Parc,
+    Pareto,
+    Poly,
+    Step,
+    Uniform,
+)
+from captime.utilities.parser import build, read
 from captime.utilities.protocol import Utility
 from captime.utilities.python_function import PythonFunction
 from captime.utilities.scipy_distribution import SciPyDistribution, survival_of_frozen
-from captime.utilities.step import Step
-from captime.utilities.tabulated import Tabulated
-from captime.utilities.uniform import Uniform
+from captime.utilities.tabulated import Piecewise, Tabulated
 
 __all__ = [
     "UTILITIES",

@@ -4,11 +4,16 @@ An argument is a number (with or without a unit of time), a word, two of these j
 `name(...)`. Which names and arguments make sense is not known here, and nothing is ever evaluated.
 """
 
+import inspect
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from captime.errors import UtilityError
-from captime.utilities.durations import NUMBER, UNIT, in_seconds
+from captime.utilities.durations import NUMBER, UNIT, Duration, in_seconds
+from captime.utilities.formula import Seconds, nearest
+from captime.utilities.protocol import Utility
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _BLANK = re.compile(r"\s*")
@@ -187,3 +192,149 @@ class _Reader:
             raise complaint(self.text, self.place + 1, str(error)) from None
         self.place = unit.end()
         return Number(seconds, has_unit=True)
+
+
+# From the tree of a text to a member of the family: names are looked up, arguments matched to the signature.
+#
+# The signature of a member's constructor is its schema. A member whose text has another shape than its constructor (a
+# list of knots, say) offers a classmethod `from_text` and is asked through that.
+
+Register = Mapping[str, type[Utility]]
+
+# Names the papers use, and another spelling. All others are register keys, in any capitals and hyphens.
+_ALIASES = {"genloglaplace": "generalised-log-laplace", "generalizedloglaplace": "generalised-log-laplace"}
+
+
+def build(text: str, call: ParsedCall, register: Register) -> Utility:
+    """Return the utility that a tree describes; `text` is what the tree was read from, for the messages."""
+    key = _key(text, call, register)
+    member: type[Utility] = register[key]
+    # `from_text` is optional and every class has its own signature: no static type fits all of them.
+    factory = cast("Callable[..., Utility]", getattr(member, "from_text", member))
+    positional, named = _bind(text, call, _Schema(key, factory), register)
+    try:
+        return factory(*positional, **named)
+    except UtilityError as error:
+        raise complaint(text, call.position, str(error)) from error
+
+
+def _key(text: str, call: ParsedCall, register: Register) -> str:
+    squashed = _squash(call.name)
+    for name in register:
+        if _squash(name) == squashed:
+            return name
+    alias = _ALIASES.get(squashed)
+    if alias in register:
+        return cast("str", alias)
+    raise complaint(
+        text, call.position, f"there is no utility called {call.name!r}; {nearest(call.name, list(register))}"
+    )
+
+
+def _squash(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+class _Schema:
+    """What the signature of a factory says about arguments."""
+
+    def __init__(self, key: str, factory: Callable[..., Utility]) -> None:
+        parameters = list(inspect.signature(factory).parameters.values())
+        self.key = key
+        self.ordered = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+        self.several = next((each for each in parameters if each.kind is each.VAR_POSITIONAL), None)
+        self.anything = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        self.by_name = {each.name: each for each in parameters if each.kind not in open_ended}
+        shown: dict[object, str] = dict(zip(open_ended, ("{0}, ...", "name=number, ..."), strict=True))
+        required = [each for each in parameters if each.default is each.empty]
+        words = (shown.get(each.kind, "{0}").format(each.name) for each in required)
+        self.usage = f"{key}({', '.join(words)})"
+
+
+def _bind(text: str, call: ParsedCall, schema: _Schema, register: Register) -> tuple[list[object], dict[str, object]]:
+    """Positional and named arguments for the factory; what does not fit its signature is refused."""
+    positional: list[object] = []
+    named: dict[str, object] = {}
+    for argument in call.arguments:
+        if argument.keyword is None:
+            parameter = _next_parameter(text, argument, schema, len(positional), after_named=bool(named))
+            positional.append(_value(text, argument, parameter, register))
+            continue
+        keyword = argument.keyword.replace("-", "_")
+        if keyword in named or keyword in [each.name for each in schema.ordered[: len(positional)]]:
+            raise complaint(text, argument.position, f"{keyword} is given twice; write {schema.usage}")
+        if keyword not in schema.by_name and not schema.anything:
+            hint = nearest(keyword, list(schema.by_name))
+            raise complaint(text, argument.position, f"{schema.key} has no parameter called {keyword!r}; {hint}")
+        named[keyword] = _value(text, argument, schema.by_name.get(keyword), register)
+    given = {*named, *(each.name for each in schema.ordered[: len(positional)])}
+    for each in schema.by_name.values():
+        if each.default is each.empty and each.name not in given:
+            message = f"{schema.key} needs its parameter {each.name}; write {schema.usage}"
+            raise complaint(text, call.position, message)
+    return positional, named
+
+
+def _next_parameter(
+    text: str, argument: Argument, schema: _Schema, already: int, *, after_named: bool
+) -> inspect.Parameter | None:
+    """Return the parameter a plain argument stands for."""
+    if after_named:
+        message = f"a plain argument after a named one; write {schema.usage}"
+        raise complaint(text, argument.position, message)
+    if already < len(schema.ordered):
+        return schema.ordered[already]
+    if schema.several is None:
+        takes = f"{already} argument" if already == 1 else f"{already} arguments"
+        message = f"{schema.key} takes {takes}, found more; write {schema.usage}"
+        raise complaint(text, argument.position, message)
+    return schema.several
+
+
+def _value(text: str, argument: Argument, parameter: inspect.Parameter | None, register: Register) -> object:
+    """Return the argument as a Python value, refused if the parameter asks for another kind of thing."""
+    value = _plain(text, argument.value, register)
+    annotation = parameter.annotation if parameter is not None else object
+    wanted = _WANTED.get(annotation)
+    if parameter is None or wanted is None:
+        return value
+    fits, words = wanted
+    if not fits(value):
+        raise complaint(text, argument.position, f"{parameter.name} is {_described(value)}, expected {words}")
+    return float(value) if isinstance(value, float) else value
+
+
+def _plain(text: str, value: Number | Word | Pair | ParsedCall, register: Register) -> object:
+    match value:
+        case Number(number, has_unit):
+            return Duration(number) if has_unit else number
+        case Word(word):
+            return word
+        case Pair(left, right):
+            return _plain(text, left, register), _plain(text, right, register)
+        case ParsedCall():
+            return build(text, value, register)
+
+
+def _described(value: object) -> str:
+    match value:
+        case Duration():
+            return f"a time ({value:.12g} seconds)"
+        case float():
+            return f"the number {value:.12g}"
+        case str():
+            return f"the word {value!r}"
+        case tuple():
+            return f"the pair {':'.join(str(each) for each in value)}"
+        case _:
+            return f"the utility {value}"
+
+
+# What the annotation of a parameter asks for, and how a message says it. `object` asks for nothing.
+_WANTED: dict[object, tuple[Callable[[object], bool], str]] = {
+    Seconds: (lambda value: isinstance(value, float), "a time in seconds, or with a unit like 5min"),
+    float: (lambda value: type(value) is float, "a plain number without a unit"),
+    str: (lambda value: isinstance(value, str), "a word"),
+    Utility: (lambda value: not isinstance(value, (float, str, tuple)), "a utility, as in uniform(60)"),
+}

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.checks import nearest, number_text, shown, times, values
 from captime.utilities.durations import Duration
+from captime.utilities.formula import nearest, number_text, shown, times, values
 from captime.utilities.python_function import PythonFunction
 
 

@@ -11,8 +11,7 @@ from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.spaces import Space
 from captime.spaces.formats import Format
 from captime.spaces.formats.section import read_section
-from captime.utilities.checks import Seconds
-from captime.utilities.formula import Formula
+from captime.utilities.formula import Formula, Seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from pathlib import Path
 from captime.report.charts.chart import Chart
 from captime.report.charts.nodes import Child, Node, Raw, element
 from captime.report.charts.svg import Frame, draw
-from captime.report.configuration_words import as_html, caption, shown_rows
-from captime.report.configurations import configuration_table
+from captime.report.configurations import as_html, caption, configuration_table, shown_rows
 from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
 from captime.report.story import Story
 from captime.report.validated import Validated, validation_section

@@ -1,6 +1,52 @@
 """Figures, one file each: its numbers, then its charts, caption and table. `FIGURES` is the register."""
 
-from captime.report.views.figures import FIGURES, figures_of
+from collections.abc import Callable, Sequence
+
+from captime.report.story import Story
+from captime.report.views.ablation import ablation_view
+from captime.report.views.dominance import dominance_view
+from captime.report.views.duel import duel_view
+from captime.report.views.epsilon import epsilon_view
+from captime.report.views.heat import heat_view
+from captime.report.views.intervals import intervals_view
+from captime.report.views.parameters import parallel_view, parameters_view
+from captime.report.views.runtimes import runtimes_view
+from captime.report.views.spending import captimes_view, spending_view
 from captime.report.views.view import Table, View
+from captime.report.views.whatif import whatif_view
 
 __all__ = ["FIGURES", "Table", "View", "figures_of"]
+
+
+# The register of figures, in the order in which a report shows them.
+
+Maker = Callable[[Sequence[Story]], View | None]
+
+
+def _of_one(make: Callable[[Story], View | None]) -> Maker:
+    return lambda stories: make(stories[0])
+
+
+FIGURES: dict[str, Maker] = {
+    "epsilon": epsilon_view,
+    "intervals": _of_one(intervals_view),
+    "runtimes": runtimes_view,
+    "duel": _of_one(duel_view),
+    "whatif": _of_one(whatif_view),
+    "dominance": _of_one(dominance_view),
+    "parameters": _of_one(parameters_view),
+    "parallel": _of_one(parallel_view),
+    "ablation": _of_one(ablation_view),
+    "heat": _of_one(heat_view),
+    "spending": _of_one(spending_view),
+    "captimes": _of_one(captimes_view),
+}
+"""By name; None where a story has nothing to say about it."""
+OVERLAYS = ("epsilon", "runtimes")
+"""Figures that can show several campaigns."""
+
+
+def figures_of(story: Story) -> list[View]:
+    """All figures of a campaign that it has something to say about."""
+    found = [make([story]) for make in FIGURES.values()]
+    return [view for view in found if view is not None]

@@ -4,7 +4,7 @@ import numpy as np
 
 from captime.arrays import IntArray
 from captime.report.charts.chart import Axis, Chart, Color, Mark, Rule, Spans
-from captime.report.scoring import Scores
+from captime.report.known_runs import Scores
 from captime.report.story import Story
 from captime.report.views.spending import spending
 from captime.report.views.view import Table, View

@@ -19,10 +19,8 @@ from captime.report.views.runtimes import Distributions, distributions
 from captime.report.views.view import Table, View, as_numbers
 from captime.report.words import printable
 from captime.utilities.durations import duration_text
-from captime.utilities.log_laplace import LogLaplace
-from captime.utilities.parc import Parc
+from captime.utilities.formulas import LogLaplace, Parc, Step
 from captime.utilities.protocol import Utility
-from captime.utilities.step import Step
 
 POINTS = 97
 """Members of a family that are looked at."""

@@ -5,6 +5,6 @@ program: a few short runs, supervised exactly as those of a campaign are.
 """
 
 from captime.scenario.checkup.checks import Checkup, examine
-from captime.scenario.checkup.finding import Finding
+from captime.scenario.checkup.running import Finding
 
 __all__ = ["Checkup", "Finding", "examine"]

@@ -1,24 +1,116 @@
 """The program itself: does it start, does it answer, does the cap stop it, does it take the same time again?"""
 
+import os
 import statistics
 import sys
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, assert_never
+from types import TracebackType
+from typing import Any, Literal, Self, assert_never
 
 import numpy as np
 
 from captime.certificate import Population
+from captime.executors.local import LocalExecutor
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
-from captime.programs.answers import agrees, contradicts, meaning
 from captime.programs.command import Success
-from captime.runs import Halt, RunOutcome, Verdict
-from captime.scenario.checkup.finding import STORAGE, Finding, Level
-from captime.scenario.checkup.trial import Trial
+from captime.programs.judge import agrees, contradicts, meaning
+from captime.programs.protocol import Program
+from captime.runs import Halt, RunOutcome, RunRequest, Verdict
 from captime.scenario.parts import Parts
 from captime.streams import FiniteStream, Instance
+from captime.supervision.orphans import own_tag, sweep, sweep_abandoned
+from captime.supervision.processes import tagged
 from captime.utilities.durations import duration_text
 from captime.utilities.suggest import ALL_WELL, LITTLE
+
+Level = Literal["well", "note", "warning", "failed"]
+
+TARGET, STORAGE, WORDS = 7, 6, 2
+"""Exit codes of what makes a campaign impossible: the program, the place of the ledger, or what the scenario says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of a check-up.
+
+    Attributes:
+        check: What was looked at.
+        level: `well`; `note`, which is good to know; `warning`, which costs something; `failed`.
+        found: What was found.
+        advice: What to do about it.
+        facts: The same in numbers, for programs.
+        exit_code: Of a check-up in which this failed.
+    """
+
+    check: str
+    level: Level
+    found: str
+    advice: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    exit_code: int = TARGET
+
+
+# A few runs of the real program, one after the other, through the same supervisors that a campaign uses.
+
+
+class Trial:
+    """One slot for trying things out.
+
+    Args:
+        program: What is run.
+        isolation: The level that was asked for; None for the best.
+
+    Attributes:
+        executor: The slot.
+        tag: What the tags of all its processes begin with.
+    """
+
+    def __init__(self, program: Program, isolation: str | None = None) -> None:
+        sweep_abandoned()
+        self.tag = own_tag("doctor")
+        self.executor = LocalExecutor(program, 1, tag=self.tag, isolation=isolation)
+        self._attempts = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.executor.close()
+        sweep(self.tag)
+
+    def run(self, config: int, position: int, captime: float) -> RunOutcome:
+        """One run; waits for its end."""
+        request = RunRequest(config, position, captime, self._attempts)
+        self._attempts += 1
+        self.executor.submit([request])
+        while True:
+            for outcome in self.executor.collect():
+                return outcome
+
+    def survivors(self) -> int:
+        """Count the processes of earlier runs that are still there.
+
+        A fork server, which waits for the next call of a Python function, carries the tag as well and is no run: it
+        stays in the session of its supervisor, which a run leaves before its first line and cannot enter again.
+        """
+        supervisors = set(self.executor.pids())
+        sessions = map(_session, tagged(f"{self.tag}/"))
+        return sum(session is not None and session not in supervisors for session in sessions)
+
+
+def _session(pid: int) -> int | None:
+    """Return the session of a process; None if it has ended since it was listed."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+# The program itself: does it start, does it answer, does the cap stop it, does it take the same time again?
 
 # More configurations than this are not tried one by one.
 _CONFIGS = 12

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from captime.errors import ScenarioError
-from captime.programs.hints import did_you_mean
+from captime.programs.protocol import did_you_mean
 from captime.scenario.foreign.aclib import read_aclib
-from captime.scenario.foreign.draft import Draft
-from captime.scenario.foreign.instances import read_instances
+from captime.scenario.foreign.draft import Draft, read_instances
 from captime.scenario.foreign.irace import read_irace
 from captime.scenario.foreign.smac3 import read_smac3
 

@@ -5,8 +5,7 @@ import shlex
 from pathlib import Path
 
 from captime.errors import ScenarioError
-from captime.scenario.foreign.draft import Draft, existing
-from captime.scenario.foreign.instances import take_list
+from captime.scenario.foreign.draft import Draft, existing, take_list
 
 _SYNONYMS = {
     "algo": ("algoexec", "algo_exec", "algoexecutable"),

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.errors import ScenarioError
-from captime.scenario.foreign.draft import Draft, existing
-from captime.scenario.foreign.instances import take_list
+from captime.scenario.foreign.draft import Draft, existing, take_list
 
 _LINE = re.compile(r"([A-Za-z.][\w.]*)\s*(?:=|<-)\s*(.*)")
 _DEFAULTS = {"parameterFile": "./parameters.txt", "targetRunner": "./target-runner", "trainInstancesDir": ""}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 
 from captime.errors import ScenarioError
-from captime.programs.hints import did_you_mean
+from captime.programs.protocol import did_you_mean
 
 _COMPANIONS = {"highs": ("highs.sh",), "cp-sat": ("cp_sat.py",), "zstd": ("zstd.sh",)}
 

@@ -1,16 +1,58 @@
-"""Ctrl-C as a wish, not as an accident: the first one asks the loop to stop, the second one insists."""
+"""What several commands share: how a result is printed, and how a command ends on a signal."""
 
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from captime.executors.signals import signals_remembered
-from captime.report.stopped import STOPPED
+from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, as_text, caption, for_terminal, shown_rows
+from captime.report.words import STOPPED, Account, lines, message, printable, statement
+
+# The readable end of a campaign, real or simulated, on stdout.
+
+
+def say(text: str) -> None:
+    """Say something on stderr: escaped and not endless, whatever names it has in it."""
+    typer.echo(message(text), err=True)
+
+
+def print_certificate(account: Account, notes: Sequence[str] = (), table: ConfigurationTable | None = None) -> None:
+    """Print the statement, the table of configurations, the numbers, and what the certificate rests on."""
+    # Markup is off: square brackets in names are the user's, not Rich's.
+    console = Console(markup=False, highlight=False)
+    for note in notes:
+        console.print(f"note: {printable(note)}", style="dim", soft_wrap=True)
+    console.print(statement(account), style="bold", soft_wrap=True)
+    if table is not None:
+        print_table(console, table)
+    grid = Table.grid(padding=(0, 2))
+    for label, value in lines(account):
+        grid.add_row(Text(label, style="dim"), Text(message(value)))
+    console.print(grid)
+    console.print("This rests on:", style="dim")
+    for assumed in account.rests_on:
+        console.print(f"  - {message(assumed)}", soft_wrap=True)
+
+
+def print_table(console: Console, table: ConfigurationTable, most: int = ROWS_SHOWN) -> None:
+    """Print the table of configurations and how to read it."""
+    if console.is_terminal:
+        console.print(for_terminal(table, most))
+    else:
+        # A pipe has no width: nothing is cut.
+        console.print(as_text(table, most), soft_wrap=True)
+    console.print(caption(table, len(shown_rows(table, most))), style="dim", soft_wrap=not console.is_terminal)
+
+
+# Ctrl-C as a wish, not as an accident: the first one asks the loop to stop, the second one insists.
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A queue signals every process of a job, and the job's script passes the signal on: that is one wish, not two.

@@ -1,0 +1,305 @@
+"""From the parts that a scenario builds to a campaign: its question, its settings, and the slots its runs are made on.
+
+Every command and function that makes runs for a scenario takes this way: `Assembly.of`, `slots`, then `run`, `measure`
+or `compare`. So all of them run where the scenario says, resume in the same way, and stop on the same signals.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.campaign.measurement import measure
+from captime.campaign.paired import Compared, Decided, compare_until
+from captime.campaign.question import Question, StopRules
+from captime.campaign.result import CampaignResult
+from captime.campaign.run import MakeExecutor, RunSettings, run_campaign
+from captime.campaign.transfer import EarlierCampaigns
+from captime.errors import MissingExtra, ScenarioError
+from captime.executors.protocol import Executor
+from captime.ledger import LedgerReader
+from captime.live import Observer
+from captime.programs.function import FunctionProgram
+from captime.programs.protocol import Program
+from captime.scenario.parts import WHICH_CLUSTER, Parts, allowed_cores
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A campaign put together: what is asked, where it is recorded, and how its runs are made.
+
+    Attributes:
+        parts: Of the scenario.
+        question: What is asked.
+        ledger: Where every run is recorded.
+        settings: How it is carried out.
+        jobs: The number of runs at once that was asked for beside the scenario; None for the scenario's own.
+    """
+
+    parts: Parts
+    question: Question
+    ledger: Path
+    settings: RunSettings
+    jobs: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        parts: Parts,
+        ledger: Path,
+        question: Question | None = None,
+        *,
+        jobs: int | None = None,
+        oversubscribe: bool = False,
+    ) -> "Assembly":
+        """Put a campaign together.
+
+        Args:
+            parts: Of the scenario.
+            ledger: Where every run is recorded.
+            question: What is asked; the scenario's own question if it is left out.
+            jobs: Number of runs at once; the scenario's if it is left out.
+            oversubscribe: Allow more of them than there are cores.
+        """
+        on_cluster = parts.executor.kind != "local"
+        allowed = oversubscribe or parts.oversubscribe or on_cluster
+        settings = _with_jobs(run_settings_of(parts), jobs, oversubscribe=allowed)
+        return cls(parts, question_of(parts) if question is None else question, ledger, settings, jobs)
+
+    def within(self, *, cpu: float, anytime: bool = False) -> "Assembly":
+        """Return the same with this budget of CPU time; `anytime` lifts the scenario's limits on the clock."""
+        stop = StopRules(cpu=cpu) if anytime else replace(self.settings.stop, cpu=cpu)
+        return replace(self, settings=replace(self.settings, stop=stop))
+
+    @contextmanager
+    def slots(self, interrupted: Callable[[], bool], client: Any = None) -> Iterator["OpenCampaign"]:
+        """Reach the machines that the scenario names; a cluster that was started for it ends with the block.
+
+        Args:
+            interrupted: Asked while a cluster is waited for and before every lap; True stops.
+            client: A `distributed.Client` to be used in place of what the scenario says.
+        """
+        with executor_of(self.parts, self.ledger, client, self.jobs, interrupted) as make:
+            yield OpenCampaign(self, interrupted, make)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCampaign:
+    """A campaign whose machines can be reached; each method begins it, or resumes what its ledger holds.
+
+    Attributes:
+        assembly: Question, ledger and settings.
+        interrupted: Asked before every lap; True stops.
+        make_executor: Makes the slots; None for slots on this machine.
+    """
+
+    assembly: Assembly
+    interrupted: Callable[[], bool]
+    make_executor: MakeExecutor | None
+
+    def run(self, observer: Observer | None, earlier: EarlierCampaigns | None = None) -> CampaignResult:
+        """Answer the question with its procedure; on a space the model learns from `earlier` campaigns, too."""
+        return run_campaign(
+            self.assembly.question,
+            self.assembly.ledger,
+            self.assembly.settings,
+            observer=observer,
+            interrupted=self.interrupted,
+            make_executor=self.make_executor,
+            earlier=earlier,
+        )
+
+    def measure(self, observer: Observer | None, *, captime: float, instances: int | None) -> CampaignResult:
+        """Make all runs up to one captime; see `measurement.measure`."""
+        return measure(
+            self.assembly.question,
+            self.assembly.ledger,
+            captime=captime,
+            instances=instances,
+            manner=self.assembly.settings,
+            observer=observer,
+            interrupted=self.interrupted,
+            make_executor=self.make_executor,
+        )
+
+    def compare(
+        self, observer: Observer | None, decided: Decided, *, captime: float, instances: int | None
+    ) -> Compared:
+        """Make runs until enough is known; see `paired.compare_until`."""
+        return compare_until(
+            self.assembly.question,
+            self.assembly.ledger,
+            decided,
+            captime=captime,
+            instances=instances,
+            manner=self.assembly.settings,
+            observer=observer,
+            interrupted=self.interrupted,
+            make_executor=self.make_executor,
+        )
+
+
+def question_of(parts: Parts) -> Question:
+    """Return what is asked."""
+    problem = parts.problem
+    return Question(
+        program=parts.program,
+        stream=parts.stream,
+        configs=list(parts.config_rows),
+        newcomers=parts.newcomers,
+        utility=parts.utility,
+        delta=problem.delta,
+        epsilon=problem.epsilon,
+        procedure=parts.procedure_name,
+        options=parts.options,
+        proposer=parts.proposer,
+        seed=problem.seed,
+        captime_first=problem.captime_first,
+        ceiling=problem.captime_limit,
+        clock=parts.clock,
+        time=parts.time,
+        tolerance=parts.tolerance,
+        population=problem.population,
+        population_said=parts.population_said,
+        identity=parts.identity,
+    )
+
+
+def run_settings_of(parts: Parts) -> RunSettings:
+    """Return how it is carried out."""
+    stop = parts.stop
+    rules = StopRules(
+        cpu=np.inf if stop.cpu is None else stop.cpu,
+        wall=np.inf if stop.wall is None else stop.wall,
+        until=stop.until,
+    )
+    return RunSettings(
+        jobs=parts.jobs,
+        order=parts.order,
+        window=parts.window,
+        stop=rules,
+        isolation=parts.isolation,
+        conflicts=parts.compare_answers,
+        check_repeatability=parts.check_repeatability,
+    )
+
+
+def _with_jobs(manner: RunSettings, jobs: int | None, *, oversubscribe: bool) -> RunSettings:
+    """Return the same with another number of jobs, as long as they do not disturb each other."""
+    if jobs is None:
+        return manner
+    cores = allowed_cores()
+    if jobs > cores and not oversubscribe:
+        raise ScenarioError(
+            f"--jobs is {jobs}, but there are {cores} cores; more runs than cores disturb each other's times. Ask for "
+            "fewer, or add --oversubscribe and the certificate will mention it"
+        )
+    return replace(manner, jobs=jobs)
+
+
+# Where the runs of a campaign happen: on this machine, or on a cluster; from the words of a scenario to slots.
+
+# Queues are long at times; after a day without any worker something is wrong.
+_PATIENCE_SECONDS = 86400.0
+
+
+def _never() -> bool:
+    return False
+
+
+@contextmanager
+def executor_of(
+    parts: Parts,
+    ledger: Path,
+    client: Any = None,
+    jobs: int | None = None,
+    interrupted: Callable[[], bool] = _never,
+) -> Iterator[MakeExecutor | None]:
+    """What makes the slots of a campaign; None for slots on this machine. A cluster that was started ends with it.
+
+    Args:
+        parts: Of the scenario.
+        ledger: Of the campaign; machines that took part before are read from it.
+        client: A `distributed.Client` to be used in place of what the scenario says.
+        jobs: The largest number of runs at once.
+        interrupted: Asked while a cluster is waited for; True makes slots that nothing can be run on.
+    """
+    wishes = parts.executor
+    if wishes.kind == "local" and client is None:
+        yield None
+        return
+    if client is None and not (wishes.address or wishes.scheduler_file or wishes.cluster):
+        raise ScenarioError(f"executor does not say which cluster; {WHICH_CLUSTER}")
+    _check(parts)
+    try:
+        # An optional package: only clusters need it.
+        from captime.executors.dask_cluster import ClusterSettings, ReachedCluster, client_of  # noqa: PLC0415 (an optional package)
+    except ImportError:
+        raise MissingExtra("running on a Dask cluster", "dask") from None
+    most = wishes.most if jobs is None else jobs
+    if client is not None:
+        yield _maker(parts, ledger, ReachedCluster(client), most)
+        return
+    cluster = ClusterSettings(
+        wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options)
+    )
+    with client_of(cluster, interrupted) as reached:
+        yield _maker(parts, ledger, reached, most)
+
+
+def _maker(parts: Parts, ledger: Path, reached: Any, most: int | None) -> MakeExecutor:
+    from captime.executors.dask import DaskExecutor, DaskTerms  # noqa: PLC0415 (as above)
+    from captime.executors.dask_client import DaskClient, NoClient  # noqa: PLC0415 (an optional package)
+    from captime.executors.dask_workers import SpeedTerms  # noqa: PLC0415 (an optional package)
+
+    wishes = parts.executor
+
+    def instance(position: int) -> str | None:
+        return parts.stream.at(position).instance.path
+
+    def make(program: Program, tag: str) -> Executor:
+        reference = wishes.reference
+        if wishes.machines == "same" and reference is None:
+            reference = _first_reference(ledger)
+        terms = DaskTerms(
+            isolation=parts.isolation,
+            scratch=wishes.scratch,
+            machines=SpeedTerms(wishes.machines, wishes.tolerance, reference),
+            most=most,
+            patience=_PATIENCE_SECONDS if wishes.patience is None else wishes.patience,
+            transferred=instance if wishes.transfer else None,
+            queue=reached.jobs,
+        )
+        link = NoClient if reached.client is None else partial(DaskClient, reached.client)
+        return DaskExecutor(program, link, tag=tag, terms=terms)
+
+    return make
+
+
+def _check(parts: Parts) -> None:
+    """Refuse what would be wrong on other machines."""
+    if parts.executor.transfer and isinstance(parts.program, FunctionProgram):
+        raise ScenarioError(
+            "executor.transfer sends instances to commands, and the target is a function, which would be given a path "
+            "that is not there; put the instances into a shared folder and leave transfer out"
+        )
+    if parts.executor.machines == "normalised" and parts.clock == "wall":
+        raise ScenarioError(
+            'executor.machines is "normalised", but the speed of a core says nothing about wall-clock time; use '
+            'target.clock = "cpu", or machines = "same"'
+        )
+
+
+def _first_reference(ledger: Path) -> float | None:
+    """Return what the reference took on the first machine that ever took part; None if there was none."""
+    if not ledger.exists():
+        return None
+    with LedgerReader(ledger) as reader:
+        for event in reader.events():
+            if event.kind == "machine" and event.facts.get("accepted"):
+                return float(str(event.facts["reference"]))
+    return None
