@@ -203,6 +203,7 @@ def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -
     seen = tally.n - tally.skipped
     started = np.maximum(seen, 1)
     intervals = getattr(procedure, "intervals", None)
+    trace.spending = procedure.spending() if isinstance(procedure, KeepsBook) else {}
     return Outcome(
         certificate=procedure.certificate(),
         stopped=stopped,
@@ -216,5 +217,5 @@ def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -
         capping=(tally.utility_high - tally.utility_low) / started,
         crossed=0 if intervals is None else int(intervals.crossed.sum()),
         trace=trace,
-        spending=procedure.spending() if isinstance(procedure, KeepsBook) else {},
+        spending=dict(trace.spending),
     )

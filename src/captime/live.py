@@ -299,6 +299,7 @@ class _LiveLoop:
             # With outcomes in order, the executor itself writes them down.
             stopped, trouble = "ledger", trouble or error
         tally = evidence.tally
+        self._trace.spending = procedure.spending() if isinstance(procedure, KeepsBook) else {}
         return LiveOutcome(
             certificate=certificate,
             stopped=stopped,
@@ -313,5 +314,5 @@ class _LiveLoop:
             trace=self._trace,
             wall=np.array(self._wall),
             trouble=trouble,
-            spending=procedure.spending() if isinstance(procedure, KeepsBook) else {},
+            spending=dict(self._trace.spending),
         )

@@ -1,7 +1,7 @@
 """The decisions of a procedure, one row each, and what happened to which configuration. Values only, no files."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +10,8 @@ from captime.arrays import FloatArray, IntArray
 
 Value = str | int | float | None
 COLUMNS = ("kind", "round", "seconds", "config", "epsilon", "candidates", "runs", "captime")
+# Columns of the rows of kind `spent`, which stand behind the last decision. Traces of 0.2.0 do not have them.
+BOOK_COLUMNS = ("purpose", "cpu_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,17 @@ class Incidents:
 
 @dataclass(slots=True)
 class Trace:
-    """Decisions and incidents, in blocks and in the order in which they came."""
+    """Decisions and incidents, in blocks and in the order in which they came.
+
+    Attributes:
+        blocks: The decisions.
+        happened: The incidents.
+        spending: CPU seconds by purpose, when the last decision was made; empty if the procedure keeps no such book.
+    """
 
     blocks: list[Decisions] = field(default_factory=list)
     happened: list[Incidents] = field(default_factory=list)
+    spending: Mapping[str, float] = field(default_factory=dict)
 
     def decisions(self) -> Decisions:
         """Return all decisions, as columns."""
@@ -98,7 +107,7 @@ class Trace:
         ]
 
     def rows(self) -> Iterator[dict[str, Value]]:
-        """Decisions and incidents merged by round, one flat record each, every record with the same keys."""
+        """Merge decisions and incidents by round, one flat record each with the same keys; the book comes last."""
         made = self.decisions()
         columns = zip(
             *(
@@ -121,8 +130,17 @@ class Trace:
                 yield _row(incident.kind, incident.round, incident.seconds, incident.config, captime=incident.captime)
                 incident = next(waiting, None)
             yield _row("decision", number, seconds, config, runs=runs, epsilon=epsilon, candidates=candidates)
+        if len(made.round):
+            last = int(made.round[-1]), float(made.seconds[-1]), int(made.config[-1])
+            for purpose, spent in self.spending.items():
+                yield _row("spent", *last, purpose=purpose, cpu_seconds=spent)
 
 
 def _row(kind: str, number: int, seconds: float, config: int, **rest: Value) -> dict[str, Value]:
-    row = dict.fromkeys(COLUMNS, None) | {"kind": kind, "round": number, "seconds": seconds, "config": config}
+    row = dict.fromkeys((*COLUMNS, *BOOK_COLUMNS), None) | {
+        "kind": kind,
+        "round": number,
+        "seconds": seconds,
+        "config": config,
+    }
     return row | rest

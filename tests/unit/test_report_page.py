@@ -181,6 +181,37 @@ def test_a_trace_has_a_report_too(tmp_path: Path, suffix: str) -> None:
     assert "no runs" in path.with_suffix(".html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_a_trace_says_for_which_purposes_cpu_time_was_spent(tmp_path: Path, suffix: str) -> None:
+    """The book of the race stands behind its last decision, adds up, and is a figure of the report."""
+    table = synthetic_table(1, 4, 400, limit=900.0)
+    result = simulate(table, utility="uniform(60)", epsilon=0.3, sampling="replace")
+    path = tmp_path / f"story{suffix}"
+    write_trace(result.outcome.trace, table.configs, path)
+    told = json.loads(typed("report", str(path), "--json").stdout)
+    book = told["figures"]["spending"]["by_purpose"]
+    assert set(book) == set(result.outcome.spending)
+    assert sum(book.values()) == pytest.approx(float(result.outcome.seconds.sum()))
+    assert typed("report", str(path)).exit_code == 0
+    assert "time by purpose" in path.with_suffix(".html").read_text(encoding="utf-8")
+
+
+def test_a_campaign_notes_for_which_purposes_cpu_time_was_spent(tmp_path: Path) -> None:
+    """The note of a stop holds the book; the report draws it and `--json` repeats it."""
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(
+        'utility = "uniform(1)"\n[target]\ncommand = ["sleep", "0.0{pace}{instance}"]\n'
+        "[configurations]\nquick = {pace = 1}\nslow = {pace = 9}\n[instances]\nvalues = [1, 2, 3, 4, 5, 6]\n"
+        "[stop]\nepsilon = 0.2\n",
+        encoding="utf-8",
+    )
+    ran = typed("run", str(scenario), "--json")
+    book = json.loads(ran.stdout)["cpu_seconds_by_purpose"]
+    assert book
+    told = json.loads(typed("report", str(scenario), "--json").stdout)
+    assert told["figures"]["spending"]["by_purpose"] == book
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

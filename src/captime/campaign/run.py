@@ -374,7 +374,8 @@ class _Campaign:
         self._recorder.certificate(procedure, evidence, outcome.wall_seconds)
         self._recorder.candidates(procedure, evidence)
         clock = self._clock + outcome.wall_seconds
-        self._ledger.noted("stopped", because=outcome.stopped, wall_seconds=clock)
+        book = {"cpu_seconds_by_purpose": outcome.spending} if outcome.spending else {}
+        self._ledger.noted("stopped", because=outcome.stopped, wall_seconds=clock, **book)
         trouble: CaptimeError | None = outcome.trouble
         try:
             self._ledger.flush()

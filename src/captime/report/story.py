@@ -86,6 +86,7 @@ class Story:
         measured: Outcomes of real programs, with clocks and flags.
         missing: Which of its newest rows were on record and are not in the file any more; "" for none.
         campaign_id: A name that no other campaign has; "" for a trace.
+        spending: CPU seconds by purpose, as noted when it last stopped; empty if that was not noted.
     """
 
     path: Path
@@ -112,6 +113,7 @@ class Story:
     measured: int = 0
     missing: str = ""
     campaign_id: str = ""
+    spending: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def grows(self) -> bool:
@@ -208,7 +210,17 @@ def read_story(path: str | PathLike[str], utility: Utility | None = None) -> Sto
             measured=int((outcomes["cpu_ns"] >= 0).sum()),
             missing=reader.missing,
             campaign_id=reader.campaign_id,
+            spending=spending_on_record(notes),
         )
+
+
+def spending_on_record(notes: Sequence[Noted]) -> dict[str, float]:
+    """Return CPU seconds by purpose as of the last stop; empty if no stop, or an older captime, noted them."""
+    for note in reversed(notes):
+        if note.kind == "stopped":
+            found = note.facts.get("cpu_seconds_by_purpose")
+            return {str(name): float(each) for name, each in found.items()} if isinstance(found, Mapping) else {}
+    return {}
 
 
 def in_race(notes: Sequence[Noted], n_configs: int) -> frozenset[int]:

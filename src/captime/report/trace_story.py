@@ -13,7 +13,7 @@ import numpy as np
 from captime.errors import MissingExtra, ScenarioError
 from captime.files import check_limited, open_limited
 from captime.report.story import Progress, Story
-from captime.trace import COLUMNS, Trace
+from captime.trace import BOOK_COLUMNS, COLUMNS, Trace
 
 
 def check_trace_path(path: Path) -> None:
@@ -25,7 +25,7 @@ def check_trace_path(path: Path) -> None:
 
 
 def write_trace(trace: Trace, configs: Sequence[str], path: Path) -> None:
-    """Write the story, one row per decision, raised captime or elimination, with the configuration's name beside."""
+    """Write one row per decision, raised captime, elimination or purpose of CPU time, with the configuration's name."""
     check_trace_path(path)
     try:
         _WRITERS[path.suffix](trace, configs, path)
@@ -43,20 +43,21 @@ def _write_json_lines(trace: Trace, configs: Sequence[str], path: Path) -> None:
 def _write_csv(trace: Trace, configs: Sequence[str], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow([*COLUMNS, "config_name"])
+        writer.writerow([*COLUMNS, *BOOK_COLUMNS, "config_name"])
         for row in trace.rows():
-            writer.writerow([*(row[name] for name in COLUMNS), configs[int(str(row["config"]))]])
+            writer.writerow([*(row[name] for name in (*COLUMNS, *BOOK_COLUMNS)), configs[int(str(row["config"]))]])
 
 
 def _write_parquet(trace: Trace, configs: Sequence[str], path: Path) -> None:
     pa, parquet = _pyarrow()
     rows = [{**row, "config_name": configs[int(str(row["config"]))]} for row in trace.rows()]
-    kinds = dict.fromkeys(COLUMNS, pa.float64()) | {
+    kinds = dict.fromkeys((*COLUMNS, *BOOK_COLUMNS), pa.float64()) | {
         "kind": pa.string(),
         "round": pa.int64(),
         "config": pa.int64(),
         "candidates": pa.int64(),
         "runs": pa.int64(),
+        "purpose": pa.string(),
         "config_name": pa.string(),
     }
     parquet.write_table(pa.Table.from_pylist(rows, schema=pa.schema(kinds)), path)
@@ -114,6 +115,11 @@ def read_trace_story(path: Path) -> Story:
         progress=_progress(path, rows),
         certificate=None,
         rounds=sum(row["kind"] == "decision" for row in rows),
+        spending={
+            str(row["purpose"]): _number(path, number, row, "cpu_seconds", float)
+            for number, row in enumerate(rows, start=1)
+            if row["kind"] == "spent" and "purpose" in row
+        },
     )
 
 

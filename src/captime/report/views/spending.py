@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.report.charts.chart import Axis, Chart, Line, Mark, Points
+from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Spans
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, KnownRuns, sums
 from captime.report.story import Story
 from captime.report.views.view import Table, View, as_numbers
@@ -104,13 +104,32 @@ def _steps(runs: KnownRuns, n_configs: int) -> tuple[tuple[float, int, float], .
 
 _LADDERS = 7
 
+# Purposes of CPU time as the procedures name them, and what a page calls them.
+_PURPOSES = {
+    "warm_start": "finding a leader",
+    "pilot": "finding a leader",
+    "leader": "the leader",
+    "challengers": "the challengers",
+    "own_bound": "challengers cleared by their own bound",
+    "duel": "challengers cleared by a duel with the leader",
+    "after_clearance": "challengers, after they were cleared",
+    "not_cleared": "challengers that are not cleared",
+}
+
 
 def spending_view(story: Story) -> View | None:
-    """One mark per configuration."""
-    paid, scores = spending(story), story.scores
+    """Show one mark per configuration, and one bar per purpose where the purposes are on record."""
+    paid, scores, book = spending(story), story.scores, _by_purpose(story)
     if paid is None or scores is None or not paid.seconds.any():
-        return None
-    chart = _by_utility(story, paid, np.nan_to_num(scores.estimate, nan=0.0))
+        if book is None:
+            return None
+        names = Table(("purpose", "cpu_seconds"), list(story.spending.items()))
+        return View(
+            "spending", "Where did the time go?", _largest(story), [book], names, numbers={"by_purpose": story.spending}
+        )
+    charts = [_by_utility(story, paid, np.nan_to_num(scores.estimate, nan=0.0))]
+    if book is not None:
+        charts.append(book)
     whole = float(paid.seconds.sum())
     share = float(paid.seconds[story.leader]) / whole
     caption = (
@@ -118,6 +137,7 @@ def spending_view(story: Story) -> View | None:
         "recommended configuration. Larger marks: more runs. Time well spent is on the right: a configuration "
         "that is clearly worse should be cheap to rule out."
     )
+    caption = " ".join(part for part in (caption, _largest(story)) if part)
     rows = [
         (
             story.names[each],
@@ -129,7 +149,42 @@ def spending_view(story: Story) -> View | None:
         for each in np.argsort(-paid.seconds, kind="stable").tolist()
     ]
     table = Table(("configuration", "cpu_seconds", "runs", "executions", "answered", "cut", "failed"), rows)
-    return View("spending", "Where did the time go?", caption, [chart], table, numbers={"spending": as_numbers(paid)})
+    numbers: dict[str, object] = {"spending": as_numbers(paid), "by_purpose": dict(story.spending) or None}
+    return View("spending", "Where did the time go?", caption, charts, table, numbers=numbers)
+
+
+def _largest(story: Story) -> str:
+    """Say for which purpose most of the CPU time was spent; "" if that is not on record."""
+    whole = sum(story.spending.values())
+    if whole <= 0.0:
+        return ""
+    name, seconds = max(story.spending.items(), key=lambda each: each[1])
+    return f"The largest part by purpose, {seconds / whole:.0%}, went to {_PURPOSES.get(name, name)}."
+
+
+def _by_purpose(story: Story) -> Chart | None:
+    """Draw CPU time by purpose, in the order of a campaign; None if it is not on record."""
+    order = [*_PURPOSES, *sorted(story.spending.keys() - _PURPOSES.keys())]
+    spent = [(name, story.spending.get(name, 0.0)) for name in order]
+    parts = [(_PURPOSES.get(name, name), seconds) for name, seconds in spent if seconds > 0.0]
+    if not parts:
+        return None
+    seconds = np.array([each for _, each in parts])
+    whole = float(seconds.sum())
+    tips = [f"{label}\n{cpu_time(each, story.clock)}, {each / whole:.0%}" for label, each in parts]
+    missing = np.full(len(parts), np.nan)
+    bars = Spans(
+        np.arange(float(len(parts))), np.zeros(len(parts)), seconds / whole, missing, "c0", "", True, 9.0, tips
+    )
+    return Chart(
+        f"{time_word(story.clock)} by purpose",
+        Axis(f"share of {time_word(story.clock)}", 0.0, 1.0),
+        # The first purpose on top.
+        Axis("", len(parts) - 0.4, -0.6, ticks=[(float(place), label) for place, (label, _) in enumerate(parts)]),
+        [bars],
+        height=84.0 + 26.0 * len(parts),
+        name="purposes",
+    )
 
 
 def _by_utility(story: Story, paid: Spending, utility: FloatArray) -> Chart:
