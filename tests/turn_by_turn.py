@@ -13,9 +13,9 @@ from captime.certificate import Certificate
 from captime.drive import Outcome, drive
 from captime.plans import Plan
 from captime.procedures import PROCEDURES, Problem, Procedure
-from captime.sources.accounting import Accounting
 from captime.sources.replay import Replay
 from captime.sources.sampling import stream_of
+from captime.sources.window import Accounting
 from captime.tally import Tally
 from captime.targets import Targets
 from captime.trace import Incident

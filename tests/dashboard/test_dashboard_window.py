@@ -11,8 +11,7 @@ import pytest
 
 from captime.dashboard.app import Live, assets
 from captime.dashboard.follower import QUERY_SECONDS, LedgerFollower
-from captime.dashboard.slot_tiles import live_part
-from captime.dashboard.state import state_of
+from captime.dashboard.state import live_part, state_of
 from captime.errors import StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.slot_board import SlotBoard, SlotId

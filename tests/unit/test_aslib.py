@@ -7,7 +7,7 @@ import pytest
 
 from captime.errors import TableError
 from captime.sources import RuntimeTable, read_table
-from captime.sources.formats.description import read_description
+from captime.sources.formats.aslib import read_description
 
 INF = float("inf")
 

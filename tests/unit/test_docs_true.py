@@ -15,7 +15,7 @@ from captime.bounds import BOUNDS
 from captime.cli import COMMANDS, app, command_of
 from captime.cli.run import run_command
 from captime.procedures.options import option_types
-from captime.report.machine import as_json
+from captime.report.simulated import as_json
 from captime.sources.synthetic import synthetic_table
 from captime.trace import COLUMNS
 

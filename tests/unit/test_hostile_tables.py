@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from captime.errors import CaptimeError, TableError
 from captime.sources import read_table
-from captime.sources.formats import arff, csv, npz
-from captime.sources.formats.arff import read_arff, split_values
+from captime.sources.formats import aslib, csv, npz
+from captime.sources.formats.aslib import read_arff, split_values
 from captime.sources.formats.cells import CellError, read_number
 from captime.sources.formats.csv import split_record
 
@@ -505,7 +505,7 @@ def test_arff_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
 
 def test_arff_cells_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit counts cells, and names the line that passes it."""
-    monkeypatch.setattr(arff, "MAX_CELLS", 10)
+    monkeypatch.setattr(aslib, "MAX_CELLS", 10)
     runs = HEAD.encode() + b"x,1,a,1,ok\ny,1,a,1,ok\nz,1,a,1,ok\n"
     with pytest.raises(TableError, match="line 10: more than 10 cells"):
         read_table(arff_folder(tmp_path, runs))

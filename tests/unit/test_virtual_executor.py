@@ -6,7 +6,7 @@ import pytest
 from captime.errors import InvariantViolated, ScenarioError
 from captime.executors import Executor, VirtualExecutor
 from captime.runs import RunOutcome, RunRequest, Status
-from captime.sources.accounting import Accounting
+from captime.sources.window import Accounting
 from runtime_laws import NEVER, in_order, table_of
 
 SECONDS = np.array([[5.0, 1.0, 3.0, NEVER], [2.0, 2.0, 2.0, 2.0]])

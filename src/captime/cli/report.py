@@ -11,8 +11,8 @@ from captime.cli.recorded import ledger_of, say_missing
 from captime.errors import ScenarioError
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.configurations import configuration_table
-from captime.report.machine import certificate_json
 from captime.report.page.html import report_page, write_report
+from captime.report.simulated import certificate_json
 from captime.report.story import Story, read_story
 from captime.report.trace_story import is_trace, read_trace_story
 from captime.report.validated import Validated, validations_json, validations_of

@@ -16,12 +16,11 @@ from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
 from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
-from captime.report.machine import as_json
-from captime.report.simulated import account_of_simulation
+from captime.report.simulated import account_of_simulation, as_json
 from captime.report.trace_story import check_trace_path, write_trace
 from captime.report.words import printable, rounded_up
 from captime.simulation import Simulation
-from captime.sources.accounting import Accounting
+from captime.sources.window import Accounting
 from captime.utilities.durations import duration_text, parse_duration
 
 GOAL_REACHED = ("epsilon", "single")

@@ -22,7 +22,7 @@ from captime.ledger import Certified, LedgerReader
 from captime.ledger.slot_board import SlotUse, under_way
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_ledger
 from captime.report.ledger_words import OVER, length_on_record, liveness, note_words
-from captime.report.machine import certificate_json
+from captime.report.simulated import certificate_json
 from captime.report.story import Pace, floor_of
 from captime.report.words import (
     age_words,

@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from captime.dashboard.access import ENTER, METHODS, RESPONSE_HEADERS, AccessRules
 from captime.dashboard.follower import LedgerFollower
-from captime.dashboard.slot_tiles import live_part
-from captime.dashboard.state import state_of
+from captime.dashboard.state import live_part, state_of
 from captime.errors import CaptimeError
 from captime.report.page.html import asset
 

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from scipy.special import ndtri
 
 from captime.arrays import FloatArray
-from captime.spaces import Settings
+from captime.spaces import Settings, Space
+from captime.spaces.basis import Basis
 from captime.utilities import Utility
 
 # Keeps random configurations that are never run apart from the draws of any pool.
@@ -81,3 +83,104 @@ class Luck:
             return np.empty(0)
         start = first // _BLOCK * _BLOCK
         return np.concatenate(blocks)[first - start : last - start]
+
+
+# A made-up target on any space: a few parameters matter, alone and in pairs, and instances differ in hardness.
+#
+# Runtimes are exp(effect of the configuration + hardness of the instance + noise) seconds: what a configuration is
+# worth is an integral over a normal law, and known.
+#
+# If asked for, there are cliffs: beyond them runs take so long that they are worth next to nothing, as if the program
+# failed there. They lie on the fast side, as they do in life: what is faster does less, until it does not do the job.
+
+# About eight parameters matter, and four pairs of them besides.
+_MATTER, _PAIRS = 8, 4
+# Standard deviations on the logarithmic scale: of configurations, of instances, of what is left.
+_SPREAD, _HARDNESS, _NOISE = 0.8, 1.0, 0.4
+_LANDSCAPE, _INSTANCES, _RUNS = 0x5CA9E, 0x1257, 0x2025
+# Places at which the normal law is cut into equal shares, to take means over it.
+_SHARES = 400
+_CALIBRATION = 500
+# Beyond a cliff runs take exp(this) times as long. Where it lies is a matter of speed, to this extent, and of another
+# direction.
+_DEEP, _FAST_SIDE = 5.0, 0.7
+
+
+class MadeUp:
+    """See above; the attributes are those of the protocol.
+
+    Args:
+        space: The space.
+        typical: Seconds that the default configuration takes on an instance of middling hardness.
+        seed: Of everything.
+        cliffs: Share of random configurations that lie beyond a cliff.
+    """
+
+    limit: float = np.inf
+    length: int | None = None
+    population: str = "stream"
+    n_instances: int = 0
+
+    def __init__(self, space: Space, typical: float, *, seed: int = 0, cliffs: float = 0.0) -> None:
+        self.name = f"made-up target, seed {seed}"
+        self.law = "Runtimes are made up from the seed; they say nothing about any program."
+        self._space = space
+        self._basis = Basis(space)
+        self._seed = seed
+        rng = np.random.default_rng([_LANDSCAPE, seed])
+        columns = len(self._basis.owners)
+        matter = rng.choice(columns, min(_MATTER, columns), replace=False)
+        self._weights = np.zeros(columns)
+        self._weights[matter] = rng.standard_normal(len(matter))
+        self._pairs = rng.choice(matter, (_PAIRS, 2))
+        self._pair_weights = 0.7 * rng.standard_normal(_PAIRS)
+        self._scale, self._shift = 1.0, 0.0
+        # Scaled so that random configurations are spread as said, and shifted so that the default is typical.
+        drawn = space.drawn(rng, _CALIBRATION)
+        effects = self._effects(drawn)
+        self._scale = _SPREAD / max(float(effects.std()), 1e-9)
+        self._shift = float(np.log(typical) - self._effects(space.codes(space.default)[np.newaxis])[0])
+        self._middle = float(self._effects(drawn).mean())
+        self._other_way = rng.standard_normal(columns)
+        self._other_way /= max(float((self._basis(drawn) @ self._other_way).std()), 1e-9)
+        self._edge = float(np.quantile(self._recklessness(drawn), 1.0 - cliffs)) if cliffs > 0.0 else np.inf
+        self._hardness = Luck(_INSTANCES, seed, None)
+        self._log_speed: list[float] = []
+        self._luck: list[Luck] = []
+
+    def _effects(self, codes: FloatArray) -> FloatArray:
+        terms = self._basis(codes)
+        together = terms[:, self._pairs[:, 0]] * terms[:, self._pairs[:, 1]]
+        return np.asarray(self._shift + self._scale * (terms @ self._weights + together @ self._pair_weights))
+
+    def add(self, settings: Settings) -> None:
+        """See the protocol."""
+        self._log_speed.append(float(self._log_speeds([settings])[0]))
+        self._luck.append(Luck(_RUNS, self._seed, settings))
+
+    def _recklessness(self, codes: FloatArray) -> FloatArray:
+        """How near to a cliff configurations are: the faster the nearer, and some ways more than others."""
+        fast = (self._middle - self._effects(codes)) / _SPREAD
+        other_way = self._basis(codes) @ self._other_way
+        return np.asarray(_FAST_SIDE * fast + np.sqrt(1.0 - _FAST_SIDE**2) * other_way)
+
+    def _log_speeds(self, settings: Sequence[Settings]) -> FloatArray:
+        codes = np.array([self._space.codes(each) for each in settings])
+        return np.asarray(self._effects(codes) + _DEEP * (self._recklessness(codes) > self._edge))
+
+    def seconds(self, config: int, first: int, last: int) -> FloatArray:
+        """See the protocol."""
+        hardness = _HARDNESS * ndtri(self._hardness.at(first, last))
+        noise = _NOISE * ndtri(self._luck[config].at(first, last))
+        return np.asarray(np.exp(self._log_speed[config] + hardness + noise))
+
+    def worths(self, settings: Sequence[Settings], utility: Utility) -> FloatArray:
+        """See the protocol."""
+        shares = (np.arange(_SHARES) + 0.5) / _SHARES
+        logs = self._log_speeds(settings)[:, None] + np.hypot(_HARDNESS, _NOISE) * ndtri(shares)
+        return np.asarray(utility(np.exp(logs)).mean(axis=1))
+
+    def anyone(self, count: int) -> list[Settings]:
+        """See the protocol."""
+        rng = np.random.default_rng([APART, self._seed])
+        return [self._space.settings(row) for row in self._space.drawn(rng, count)]

@@ -10,11 +10,9 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import InvariantViolated
 from captime.plans.protocol import Plan
-from captime.sources.accounting import Accounting
-from captime.sources.lanes import ReplayedLanes
 from captime.sources.sampling import RowStream
 from captime.sources.table import RuntimeTable
-from captime.sources.window import Window
+from captime.sources.window import Accounting, ReplayedLanes, Window
 from captime.tally import Tally, blank_tally
 from captime.targets import Targets
 from captime.utilities.protocol import Utility

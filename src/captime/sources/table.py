@@ -5,15 +5,174 @@ A run at or above the table's timeout is known only as "at least that long"; a r
 of memory never finishes. How files are read is not known here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.errors import TableError
-from captime.sources.locations import first_place, pieces, shown, where
-from captime.sources.timeouts import settle_limit
+from captime.errors import ScenarioError, TableError
+
+# Places in a table and values in a message, said the same way by every reader.
+
+# Large tables are looked through in pieces of this many cells, so that what a test makes of them stays small.
+_CELLS_AT_A_TIME = 1 << 17
+
+
+def shown(text: object, width: int = 80) -> str:
+    r"""Return a value for a message: quoted, control characters escaped, never longer than a line.
+
+    >>> shown("a\tb")
+    "'a\\tb'"
+    """
+    if isinstance(text, str) and len(text) > width:
+        return repr(text[:width]) + f"… ({len(text)} characters)"
+    return repr(text)
+
+
+def pieces(size: int) -> Iterator[slice]:
+    """Return slices that together cover `size` cells."""
+    return (slice(start, start + _CELLS_AT_A_TIME) for start in range(0, size, _CELLS_AT_A_TIME))
+
+
+def first_place(test: Callable[..., BoolArray], *tables: npt.NDArray[Any]) -> tuple[int, int] | None:
+    """Return the first (configuration, instance) that a test finds, row by row as in the files, or None.
+
+    Args:
+        test: Takes a piece of each table, flattened, and marks the cells it is looking for.
+        tables: Arrays of one shape, configurations x instances.
+    """
+    flat = [table.ravel() for table in tables]
+    for piece in pieces(flat[0].size):
+        found = test(*(cells[piece] for cells in flat))
+        first = int(np.argmax(found))
+        if found[first]:
+            config, instance = divmod(piece.start + first, tables[0].shape[1])
+            return config, instance
+    return None
+
+
+def where(name: str, configs: Sequence[str], instances: Sequence[str], place: tuple[int, int]) -> str:
+    """Names and numbers of a place; counted from 1, rows are configurations as in the files."""
+    config, instance = place
+    return (
+        f"{name}: configuration {shown(configs[config])} (row {config + 1}), "
+        f"instance {shown(instances[instance])} (column {instance + 1})"
+    )
+
+
+# Which timeout a table of recorded runtimes has: never more than its records can carry.
+#
+# Declared by the user, declared by the file, implied by runs marked as timed out, or guessed from a largest runtime
+# that several runs share. The user may shorten what is known, and cannot extend it.
+
+
+def settle_limit(
+    name: str,
+    configs: Sequence[str],
+    instances: Sequence[str],
+    seconds: FloatArray,
+    *,
+    capped: BoolArray | None,
+    timeout: float | None,
+    recorded_limit: float | None,
+    notes: list[str],
+) -> float:
+    """Return the timeout of a table in seconds, infinity for none; a guess adds a note that says how to overrule it.
+
+    The arguments are those of `RuntimeTable.build`.
+    """
+    if timeout is not None and not timeout > 0:
+        raise ScenarioError(f"timeout: found {timeout}; expected seconds above 0, or inf if the table has no timeout")
+    if recorded_limit is not None and not recorded_limit > 0:
+        raise TableError(f"{name}: its own timeout is {recorded_limit}; expected seconds above 0, or inf for none")
+    if recorded_limit is not None and np.isfinite(recorded_limit):
+        return _declared_by_file(name, seconds, capped, timeout, recorded_limit)
+    if capped is not None and capped.any():
+        _check_capped(seconds, capped, timeout, lambda place: where(name, configs, instances, place))
+        return _implied(name, seconds, capped, timeout, notes)
+    if timeout is not None:
+        return timeout
+    return np.inf if recorded_limit is not None else _shared_largest(seconds, notes)
+
+
+def _declared_by_file(
+    name: str, seconds: FloatArray, capped: BoolArray | None, timeout: float | None, recorded: float
+) -> float:
+    stopped = capped is not None and bool(capped.any())
+    late = first_place(lambda run: np.isfinite(run) & (run >= recorded), seconds)
+    if timeout is not None and late is None and not stopped:
+        return timeout
+    return _at_most(name, timeout, recorded, "the table's own timeout")
+
+
+def _check_capped(
+    seconds: FloatArray,
+    capped: BoolArray,
+    timeout: float | None,
+    place: Callable[[tuple[int, int]], str],
+) -> None:
+    """A run that timed out must say after how long, or the user must."""
+    untimed = first_place(lambda run, late: late & np.isinf(run), seconds, capped)
+    if untimed is not None and (timeout is None or np.isinf(timeout)):
+        raise TableError(
+            f"{place(untimed)}: the run timed out, but nothing says after how long; expected the timeout it "
+            f"was given. Declare it with timeout=."
+        )
+    empty = first_place(lambda run, late: late & (run == 0), seconds, capped)
+    if empty is not None:
+        raise TableError(
+            f"{place(empty)}: the run timed out after 0 s, which says nothing; expected the time it was "
+            f"given. Leave the runtime empty and declare timeout=."
+        )
+
+
+def _implied(name: str, seconds: FloatArray, capped: BoolArray, timeout: float | None, notes: list[str]) -> float:
+    """No longer than the runs that timed out were seen to run."""
+    shortest = float(np.min(seconds, where=capped, initial=np.inf))
+    if timeout is not None and np.isinf(shortest):
+        return timeout
+    if timeout is None:
+        notes.append(
+            f"timeout {shortest:g} s: the shortest time recorded for a run that timed out; if these times "
+            f"are penalised (PAR10), declare the real one with timeout="
+        )
+    return _at_most(name, timeout, shortest, "the shortest time recorded for a run that timed out")
+
+
+def _shared_largest(seconds: FloatArray, notes: list[str]) -> float:
+    """Return the largest runtime, if several runs share it.
+
+    Coarse but always valid: a run that took t seconds took at least t seconds.
+    """
+    largest = float(np.max(seconds, where=np.isfinite(seconds), initial=0.0))
+    if largest == 0 or np.count_nonzero(seconds == largest) < 2:
+        return np.inf
+    notes.append(
+        f"timeout {largest:g} s: no timeout is declared, and several runs share this largest runtime; "
+        f"declare another with timeout=, or timeout=inf if there was none"
+    )
+    return largest
+
+
+def _at_most(name: str, wish: float | None, known: float, what: str) -> float:
+    if wish is None:
+        return known
+    if wish > known:
+        raise TableError(
+            f"{name}: timeout={wish:g} was declared, but {what} is {known:g} s and nothing is known beyond "
+            f"it; expected at most {known:g}. Declare a smaller timeout, or none."
+        )
+    return wish
+
+
+# The table of recorded runtimes: one value, checked when it is made.
+#
+# Rules of this room: an illegal table cannot exist, and a table never claims to know more than was recorded. A run at
+# or above the table's timeout is known only as "at least that long"; a run that crashed or ran out of memory never
+# finishes. How files are read is not known here.
 
 # About 30,000 years: a larger number is a wrong unit or a stand-in for "never", and would poison every sum.
 MAX_SECONDS = 1e12

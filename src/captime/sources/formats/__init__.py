@@ -11,14 +11,12 @@ from pathlib import Path
 from captime.errors import ScenarioError, TableError
 from captime.files import check_limited
 from captime.sources.formats.aslib import DESCRIPTION, RUNS, read_aslib
+from captime.sources.formats.cells import LARGEST
 from captime.sources.formats.csv import read_csv
-from captime.sources.formats.lines import LARGEST
-from captime.sources.formats.npy import read_npy
-from captime.sources.formats.npz import read_npz, write_npz
+from captime.sources.formats.npz import read_npy, read_npz, write_npz
 from captime.sources.formats.parquet import read_parquet
 from captime.sources.formats.pickled import read_pickle
-from captime.sources.locations import shown
-from captime.sources.table import RuntimeTable
+from captime.sources.table import RuntimeTable, shown
 
 __all__ = ["FORMATS", "Format", "read_table", "write_npz"]
 

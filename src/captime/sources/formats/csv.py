@@ -11,11 +11,18 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.errors import TableError
-from captime.sources.formats.cells import CellError, read_cell, read_run, read_status
-from captime.sources.formats.lines import text_lines
-from captime.sources.formats.long_form import LONG_FORM_HINT, LongForm, find_roles, unused_note
-from captime.sources.locations import shown
-from captime.sources.table import MAX_CELLS, MAX_SECONDS, RuntimeTable
+from captime.sources.formats.cells import (
+    LONG_FORM_HINT,
+    CellError,
+    LongForm,
+    find_roles,
+    read_cell,
+    read_run,
+    read_status,
+    text_lines,
+    unused_note,
+)
+from captime.sources.table import MAX_CELLS, MAX_SECONDS, RuntimeTable, shown
 
 MAX_FIELD = 1 << 20
 MAX_LINE = 32 << 20

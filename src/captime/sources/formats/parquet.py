@@ -9,10 +9,17 @@ import numpy.typing as npt
 
 from captime.arrays import BoolArray, FloatArray
 from captime.errors import MissingExtra, TableError
-from captime.sources.formats.cells import CellError, read_cell, read_run, read_status
-from captime.sources.formats.long_form import LONG_FORM_HINT, LongForm, find_roles, unused_note
-from captime.sources.locations import shown
-from captime.sources.table import MAX_CELLS, RuntimeTable
+from captime.sources.formats.cells import (
+    LONG_FORM_HINT,
+    CellError,
+    LongForm,
+    find_roles,
+    read_cell,
+    read_run,
+    read_status,
+    unused_note,
+)
+from captime.sources.table import MAX_CELLS, RuntimeTable, shown
 
 _MAX_RUNS = 10_000_000
 

@@ -13,9 +13,8 @@ import tempfile
 from pathlib import Path
 
 from captime.errors import TableError
-from captime.sources.formats.npy import NUMBERS, as_runtimes, made_up, read_array
-from captime.sources.locations import shown
-from captime.sources.table import RuntimeTable
+from captime.sources.formats.npz import NUMBERS, as_runtimes, made_up, read_array
+from captime.sources.table import RuntimeTable, shown
 
 # The processor limit of the child is what ends a long read; this one is for a child that waits for nothing.
 _WALL_SECONDS = 900
