@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from captime.arrays import FloatArray
 from captime.bounds import Mixture
 from captime.campaign.measurement import measured_runs, survey_of
@@ -174,8 +172,3 @@ def difference(low: FloatArray, high: FloatArray, first: int, second: int, log_i
 def log_inverse_of(delta: float, ends: int) -> float:
     """Return ln(1 / failure probability) of one end if `ends` of them share delta."""
     return math.log(ends / delta)
-
-
-def mean_of(low: FloatArray, high: FloatArray) -> float:
-    """Return the middle of what the mean may be."""
-    return float(np.mean((low + high) / 2.0))

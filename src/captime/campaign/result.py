@@ -54,7 +54,6 @@ class OutcomeCounts:
         answered: Those of them that answered.
         judged: Those of them of which a program's own end is known; recorded runtimes are no program's.
         hosts: Where they ran.
-        lost_seconds: CPU seconds of runs that were lost.
     """
 
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -63,14 +62,12 @@ class OutcomeCounts:
     answered: int = 0
     judged: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
-    lost_seconds: float = 0.0
 
     def take(self, outcomes: Sequence[RunOutcome]) -> None:
         """Count these too."""
         for outcome in outcomes:
             self.verdicts[outcome.status.value if outcome.verdict is None else outcome.verdict.value] += 1
             if not outcome.status.meaning.counts:
-                self.lost_seconds += outcome.cost
                 continue
             self.counted += 1
             self.answered += outcome.status.meaning.answered

@@ -68,9 +68,6 @@ class ReplayingExecutor(ExecutorWrapper):
         journal: Writes down what is started and what came back.
         known: Outcomes on record that count for good, by run.
         attempts: How often each run was tried before, by configuration and position.
-
-    Attributes:
-        lost_seconds: CPU seconds of attempts that were lost or interrupted, this time.
     """
 
     def __init__(
@@ -88,7 +85,6 @@ class ReplayingExecutor(ExecutorWrapper):
         self._held: list[RunRequest] = []
         self._asked: dict[Key, RunRequest] = {}
         self._stopping = False
-        self.lost_seconds = 0.0
 
     def submit(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol. What is not on record is run only when its outcome is waited for.
@@ -128,7 +124,6 @@ class ReplayingExecutor(ExecutorWrapper):
         if outcomes:
             self._journal.observed(outcomes, ())
         unsettled = [outcome for outcome in outcomes if not counts_for_good(outcome)]
-        self.lost_seconds += sum(outcome.cost for outcome in unsettled)
         if not self._stopping:
             self._launch([self._asked[key_of(outcome.request)] for outcome in unsettled])
         return [

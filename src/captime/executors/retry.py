@@ -96,16 +96,12 @@ class LossLimit(ExecutorWrapper):
     Args:
         inner: Does the runs.
         repeatable: Whether a run takes the same time when it is tried again.
-
-    Attributes:
-        blocked: How many runs were given up.
     """
 
     def __init__(self, inner: Executor, *, repeatable: bool) -> None:
         super().__init__(inner)
         self._repeatable = repeatable
         self._lost: Counter[tuple[int, int]] = Counter()
-        self.blocked = 0
 
     def remember(self, outcome: RunOutcome) -> None:
         """Count a loss, now or before the campaign was resumed; those of unfit machines do not count."""
@@ -123,7 +119,6 @@ class LossLimit(ExecutorWrapper):
         times = self._lost[outcome.request.config, outcome.request.instance]
         if self._repeatable and (times < MOST_LOSSES or outcome.shortage is not None):
             return outcome
-        self.blocked += 1
         why = f"lost {times} times" if self._repeatable else "lost, and the program cannot repeat itself"
         detail = f"{why}: {outcome.detail}" if outcome.detail else why
         return replace(outcome, status=Status.ABANDONED, verdict=Verdict.BLOCKED, detail=detail)

@@ -131,7 +131,6 @@ class LedgerReader(Closing):
         campaign_id: A name that no other campaign has.
         scenario: What was asked.
         scenario_hash: SHA-256 of that.
-        created_ns: When the campaign began, in nanoseconds since 1970.
         captime_version: Version of captime that made it.
         missing: Which of its newest rows were on record and are not in the file any more; "" for none.
     """
@@ -154,7 +153,6 @@ class LedgerReader(Closing):
             self.campaign_id: str = campaign["id"]
             self.captime_version: str = campaign["captime_version"]
             self.scenario_hash: str = campaign["scenario_hash"]
-            self.created_ns: int = campaign["at_ns"]
             with damage_reported(self.path):
                 self.scenario: dict[str, object] = dict(json.loads(campaign["scenario"]))
             with errors_translated(self.path, "looking at its last rows"):

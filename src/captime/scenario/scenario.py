@@ -29,7 +29,6 @@ from captime.scenario.configurations import (
     words_of,
 )
 from captime.scenario.errors import SourceLocation
-from captime.scenario.identity import scenario_hash
 from captime.scenario.instances import population_of, stream_of
 from captime.scenario.models import ScenarioModel
 from captime.scenario.parts import Parts, StopLimits, allowed_cores, executor_settings, seconds_that_count
@@ -303,11 +302,6 @@ class Scenario:
             },
             **seconds_that_count(wishes.executor),
         }
-
-    @property
-    def hash(self) -> str:
-        """SHA-256 of the canonical form."""
-        return scenario_hash(self.canonical())
 
     def check(self) -> None:
         """Refuse what cannot work, before anything is run; `build` does it too."""
