@@ -96,7 +96,7 @@ class CellBudget:
         if self.events not in (2, 4):
             raise ScenarioError(
                 f"events is {self.events}, but a cell has either the paper's 4 inequalities or the 2 that the interval "
-                "needs; say events=4 or events=2"
+                "needs; use events=4 or events=2"
             )
 
     def share(self, n: int, level: int) -> Fraction:

@@ -386,7 +386,7 @@ def _paths(files: Files) -> list[Path]:
 
 def _time(value: float | str | None) -> float | str | None:
     if isinstance(value, int | float | np.number) and not value > 0:
-        raise ScenarioError(f"a budget of {value!r} s buys nothing; say a positive number of seconds, or 10m")
+        raise ScenarioError(f"a budget of {value!r} s buys nothing; use a positive number of seconds, or 10m")
     return value
 
 

@@ -132,7 +132,7 @@ def test_a_program_that_waits_is_told_from_one_that_works(tmp_path: Path, caplog
     assert 'clock = "wall"' in found["advice"]
     done = captime("run", str(path), "--json")
     assert done.exit_code == 0, done.stderr
-    assert 'say clock = "wall"' in caplog.text
+    assert 'set clock = "wall"' in caplog.text
     warnings = json.loads(done.stdout)["warnings"]
     assert any('clock = "wall"' in words for words in warnings)
     account = account_of_story(read_story(path.with_suffix(".ledger")))

@@ -146,7 +146,7 @@ class AbortRules:
             raise TargetProgramError(
                 f"the wall-clock guard stopped {failed} runs, and none answered; the last one so: {last.detail}. "
                 f"{self._how_started(last)}. A program that waits, for a server or for other processes, uses little "
-                'CPU time: say clock = "wall" in [target] to measure it by the clock on the wall, or raise '
+                'CPU time: set clock = "wall" in [target] to measure it by the clock on the wall, or raise '
                 "target.wall_factor if the machine is too busy"
             )
         whole = f"{failed} runs failed and none answered" if self._cut else f"the first {failed} runs all failed"
@@ -166,7 +166,7 @@ class AbortRules:
             self._note("waits", idle=self._idle, runs=self._looked_at)
             _log.warning(
                 "captime: %d of the first %d runs slept most of their time, and are measured by their CPU time; if "
-                'waiting counts, stop and say clock = "wall" in [target]',
+                'waiting counts, stop and set clock = "wall" in [target]',
                 self._idle,
                 self._looked_at,
             )
@@ -304,7 +304,7 @@ def refuse_if_not(found: Repeatability, procedure: str, population: Population =
             )
         raise ScenarioError(
             f"procedure {procedure} repeats cut runs with longer captimes, but the program did not take the same time "
-            f"again with the same seed ({found.differ} of {len(found.pairs)} pairs differ: {shown}). Say "
-            "target.repeatable = false and use procedure race, which then makes every run once; or say "
+            f"again with the same seed ({found.differ} of {len(found.pairs)} pairs differ: {shown}). Set "
+            "target.repeatable = false and use procedure race, which then makes every run once; or set "
             "target.repeatable = true if it does repeat itself"
         )

@@ -174,7 +174,7 @@ def path_of(difference: SettingsDifference, steps: Sequence[tuple[Group, ...]]) 
         done += step
         settings = difference.mixed(done) if number < len(steps) else difference.goal
         if settings is None:
-            raise ScenarioError("a step of the ablation path is forbidden by the space; say --steps 1")
+            raise ScenarioError("a step of the ablation path is forbidden by the space; use --steps 1")
         found.append(Configuration("goal" if number == len(steps) else f"step-{number}", settings))
     return found
 

@@ -154,7 +154,7 @@ def set_goal(procedure: Procedure, goal: Goal) -> None:
         procedure.retarget(goal.epsilon)
     else:
         raise ScenarioDiffers(
-            "this ledger was begun with another goal, and its procedure cannot change goals on its way; say the old "
+            "this ledger was begun with another goal, and its procedure cannot change goals on its way; use the old "
             "epsilon, or begin a new ledger"
         )
 

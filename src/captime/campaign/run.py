@@ -135,7 +135,7 @@ def run_campaign(
         raise ScenarioError(
             f"procedure {question.procedure} repeats cut runs with longer captimes, but this program does not say that "
             "it takes the same time again: it is not given the seed. Use procedure race, which makes every run once, "
-            "pass the seed on ({seed} in a command, a parameter called seed of a function), or say target.repeatable = "
+            "pass the seed on ({seed} in a command, a parameter called seed of a function), or set target.repeatable = "
             "true if it is deterministic"
         )
     make = make_executor or _local(manner)

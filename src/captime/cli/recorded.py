@@ -90,7 +90,7 @@ def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None:
     path = next((Path(name) for name in reversed(named) if name and Path(name).exists()), None)
     if path is None and needed:
         raise ScenarioError(
-            f"{reader.path} does not name a scenario that is still there, so how to run the program is unknown; say "
+            f"{reader.path} does not name a scenario that is still there, so how to run the program is unknown; use "
             "--scenario FILE"
         )
     return path

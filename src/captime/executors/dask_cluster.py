@@ -207,7 +207,7 @@ def examined(wishes: ClusterSettings, seconds: float) -> str:
 def _for_queue(options: dict[str, Any]) -> dict[str, Any]:
     """Options with what runs need where the user says nothing; what cannot be right is refused."""
     if "n_workers" in options:
-        raise ScenarioError("executor.options.n_workers is not for captime; say executor.workers in its place")
+        raise ScenarioError("executor.options.n_workers is not for captime; use executor.workers in its place")
     scheduler = {**_NO_PAGE, **options.pop("scheduler_options", {})}
     for name, place in ((options.get("interface"), "interface"), (scheduler.get("interface"), "scheduler_options")):
         _check_interface(name, place)
@@ -247,7 +247,7 @@ def _arguments(words: object) -> list[str]:
             told.append(_time(word, f"{place}: {before}") if before in _TIMES else word)
         before = word
     if before in _TIMES:
-        raise ScenarioError(f"{place} ends with {before}, without a time; say one after it, such as 3h50m")
+        raise ScenarioError(f"{place} ends with {before}, without a time; add one after it, such as 3h50m")
     return told
 
 

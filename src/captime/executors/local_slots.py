@@ -54,7 +54,7 @@ def ensure_descriptors(slots: int) -> None:
         fitting = max(0, (most - (needed - _PER_SLOT * slots)) // _PER_SLOT)
         raise ScenarioError(
             f"{slots} jobs need {needed} open files, and this process may have {most} (`ulimit -Hn`); "
-            f"raise that limit, or say --jobs {fitting} at most"
+            f"raise that limit, or use --jobs {fitting} at most"
             if fitting
             else f"captime needs {needed} open files, and this process may have {most} (`ulimit -Hn`); raise that limit"
         )

@@ -326,7 +326,7 @@ class FixedOrderExecutor(ExecutorWrapper):
 
     def __init__(self, inner: Executor, window: int) -> None:
         if window < 1:
-            raise ScenarioError(f"the window is {window}, but at least one run has to be open; say 1 or more")
+            raise ScenarioError(f"the window is {window}, but at least one run has to be open; use 1 or more")
         super().__init__(inner)
         self._window = window
         self._asked: deque[RunRequest] = deque()

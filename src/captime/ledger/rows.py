@@ -204,7 +204,7 @@ def _plain(value: object) -> object:
         case list() | tuple() | set() | frozenset():
             return [_plain(each) for each in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
         case _:
-            raise InvariantViolated(f"{value!r} cannot be written into a ledger; say it in numbers, texts and lists")
+            raise InvariantViolated(f"{value!r} cannot be written into a ledger; use numbers, texts and lists")
 
 
 def config_values(config: ConfigRow, call: int) -> Values:

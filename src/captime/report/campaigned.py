@@ -165,7 +165,7 @@ def doubts(seen: Showing) -> list[str]:
     if seen.clock == "cpu" and waiting > _WAITS * seen.counted:
         found.append(
             f"{waiting:,} of {seen.counted:,} runs slept most of their time, and were measured by their CPU time: if "
-            'waiting counts, say clock = "wall" in [target], with a new ledger'
+            'waiting counts, set clock = "wall" in [target], with a new ledger'
         )
     return found
 

@@ -16,7 +16,7 @@ _SHOWN_LINES = (
     "expected utility",
     "cost",
     "candidates left",
-    "held up by",
+    "closest rival",
     "stopped because",
     "next steps",
     "ledger",

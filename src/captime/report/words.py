@@ -239,7 +239,7 @@ def lines(account: Account) -> list[tuple[str, str]]:
         ("candidates left", f"{account.left:,} of {account.left_of:,}"),
     ]
     if held.challenger is not None and held.epsilon > 0:
-        found.append(("held up by", printable(account.names[held.challenger])))
+        found.append(("closest rival", printable(account.names[held.challenger])))
     found += [("stopped because", account.stopped), ("procedure", _procedure_line(account))]
     if held.delta > 0 and held.n_configs > 1:
         each = "for each of the two claims, " if held.other is not None else ""

@@ -110,12 +110,12 @@ def population_of(
     if said is not None and wishes.sampling == "replace":
         raise ScenarioError(
             f"{where} is {said.value!r} beside sampling = 'replace', whose draws come from exactly these instances, so "
-            "its claim is about them anyway; leave population out, or say sampling = 'shuffle'"
+            "its claim is about them anyway; leave population out, or set sampling = 'shuffle'"
         )
     if said is Population.THESE and obstacle:
-        raise ScenarioError(f"{where} is 'these', but {obstacle}; or say population = 'drawn'")
+        raise ScenarioError(f"{where} is 'these', but {obstacle}; or set population = 'drawn'")
     if wishes.seeds > 1 and (obstacle or said is Population.DRAWN):
-        why = obstacle or "population is 'drawn'; say population = 'these'"
+        why = obstacle or "population is 'drawn'; set population = 'these'"
         raise ScenarioError(
             f"{place(_SECTION, 'seeds')} is {wishes.seeds}, and the runs of one instance with several seeds are no "
             f"independent draws, so the claim has to be about exactly these instances. But {why}; or leave seeds out"
@@ -143,13 +143,13 @@ def _against_these(wishes: InstancesSection, *, repeatable: bool, procedure: str
         return "a generator makes instances without end, so there is no set of them; list files or values instead"
     if wishes.sampling != "shuffle":
         return (
-            f"sampling is {wishes.sampling!r}, and the claim needs an order that captime draws; say sampling = "
+            f"sampling is {wishes.sampling!r}, and the claim needs an order that captime draws; set sampling = "
             "'shuffle'"
         )
     if not repeatable:
         return (
             "the program does not say that it takes the same time again with the same seed; pass the seed on ({seed} "
-            "in a command, a parameter called seed of a function), or say target.repeatable = true if it is "
+            "in a command, a parameter called seed of a function), or set target.repeatable = true if it is "
             "deterministic"
         )
     if procedure not in ON_A_SET:

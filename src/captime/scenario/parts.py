@@ -153,7 +153,7 @@ def executor_settings(
     if section.kind == "local":
         for name in sorted(said - {"kind"}):
             raise ScenarioError(
-                f'{place("executor", name)} means nothing on one machine; leave it out, or say kind = "dask"'
+                f'{place("executor", name)} means nothing on one machine; leave it out, or set kind = "dask"'
             )
     else:
         _check_cluster(section, place)

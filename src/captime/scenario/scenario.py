@@ -259,7 +259,7 @@ class Scenario:
         if jobs > available and not self.wishes.oversubscribe and self.wishes.executor.kind == "local":
             raise ScenarioError(
                 f"{self.place('jobs')} is {jobs}, but there are {available} cores; more runs than cores disturb each "
-                "other's times. Ask for fewer, or say oversubscribe = true and the certificate will mention it"
+                "other's times. Ask for fewer, or set oversubscribe = true and the certificate will mention it"
             )
         return jobs
 

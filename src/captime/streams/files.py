@@ -307,7 +307,7 @@ def _unique(instances: list[Instance], where: str, *, allow_duplicates: bool) ->
         one, other = twice[0]
         raise ScenarioError(
             f"{where}: {len(twice)} of {len(instances)} instances hold the same as another one, such as {one.name!r} "
-            f"and {other.name!r}; a repeated instance is no independent sample. Remove them, or say "
+            f"and {other.name!r}; a repeated instance is no independent sample. Remove them, or set "
             "allow_duplicates = true, which the certificate will then mention"
         )
     times: dict[str, int] = {}

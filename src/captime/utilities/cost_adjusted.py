@@ -60,7 +60,7 @@ class CostAdjusted:
             raise UtilityError(
                 f"{self.name}: at is {shown(self.at)}, but only a step cost falls due at one moment; leave "
                 "it out or "
-                "say cost=step"
+                "use cost=step"
             )
         object.__setattr__(self, "_ahead", self._cost_ahead())
         object.__setattr__(self, "_whole", self.value + float(self._ahead(np.zeros(1))[0]))

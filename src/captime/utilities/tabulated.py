@@ -103,7 +103,7 @@ class Tabulated(Formula):
             raise UtilityError(
                 f"tabulated: the last worth is {number_text(knots[-1][1])} at t = "
                 f"{number_text(knots[-1][0])}, expected "
-                "0; add a knot of worth 0, or say tail=drop (it falls to 0 there) or tail=pareto (it falls "
+                "0; add a knot of worth 0, or use tail=drop (it falls to 0 there) or tail=pareto (it falls "
                 "like 1/t)"
             )
         object.__setattr__(self, "_seconds", np.array([t for t, _ in knots]))

@@ -90,7 +90,7 @@ def look_at_set(parts: Parts, seconds: list[float]) -> list[Finding]:
 
 def _more_or_these(parts: Parts) -> str:
     if isinstance(parts.stream, FiniteStream) and parts.stream.sampling == "shuffle" and parts.program.repeatable:
-        return "add instances, stop at a larger epsilon, or say instances.population = 'these'; see captime plan"
+        return "add instances, stop at a larger epsilon, or set instances.population = 'these'; see captime plan"
     return "add instances, or stop at a larger epsilon; see captime plan"
 
 

@@ -205,7 +205,7 @@ def look_at_clock(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding
     longest = max(waited, key=lambda each: each.wall_ns)
     wall, cpu = duration_text(longest.wall_ns / 1e9), duration_text(longest.cpu_ns / 1e9)
     found = f"{len(waited)} of {len(measured)} runs slept most of their time, such as {wall} with {cpu} of CPU time"
-    advice = 'if waiting counts (a server, other processes), say clock = "wall" in [target]: now CPU time decides'
+    advice = 'if waiting counts (a server, other processes), set clock = "wall" in [target]: now CPU time decides'
     facts = {"idle": len(waited), "measured": len(measured), "clock": parts.clock}
     return [Finding("clock", "warning", found, advice, facts)]
 
@@ -268,7 +268,7 @@ def _advice(parts: Parts, outcome: RunOutcome) -> str:
         case Verdict.OUTPUT:
             return "make the program print less, or raise target.output_limit"
         case Verdict.WALL:
-            return 'the program sleeps, or the machine is too busy; say clock = "wall", or raise target.wall_factor'
+            return 'the program sleeps, or the machine is too busy; set clock = "wall", or raise target.wall_factor'
         case None | Verdict.ANSWERED | Verdict.CAPPED | Verdict.CANCELLED:
             return "run the command yourself"
         case Verdict.LOST | Verdict.INTERRUPTED | Verdict.BLOCKED:
@@ -291,7 +291,7 @@ def _advice_on_functions(outcome: RunOutcome) -> str:
         case Verdict.OUTPUT:
             return "make the function print less, or raise target.output_limit"
         case Verdict.WALL:
-            return 'the function sleeps, or the machine is too busy; say clock = "wall", or raise target.wall_factor'
+            return 'the function sleeps, or the machine is too busy; set clock = "wall", or raise target.wall_factor'
         case None | Verdict.ANSWERED | Verdict.CAPPED | Verdict.CANCELLED | Verdict.CRASH:
             return "make the call yourself, in a fresh Python"
         case Verdict.LOST | Verdict.INTERRUPTED | Verdict.BLOCKED:
@@ -455,7 +455,7 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
     if same and (parts.program.repeatable or not needed):
         return [Finding("repeatability", "well", found, facts=facts)]
     if same:
-        advice = "say target.repeatable = true, or pass the seed to the program"
+        advice = "set target.repeatable = true, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}, but nothing says that it repeats itself", advice, facts)]
     if needed and parts.problem.population is Population.THESE:
         return [_differs_on_a_set(parts, found, facts)]
@@ -478,7 +478,7 @@ def _differs_on_a_set(parts: Parts, found: str, facts: dict[str, Any]) -> Findin
         )
         return Finding("repeatability", "warning", found, advice, facts)
     if parts.population_said:
-        advice = "say instances.population = 'drawn', or pass the seed to the program"
+        advice = "set instances.population = 'drawn', or pass the seed to the program"
         told = f"{found}; the claim about exactly these instances needs the same time again"
         return Finding("repeatability", "failed", told, advice, facts)
     advice = (

@@ -90,7 +90,7 @@ def _target(found: dict[str, str], execdir: Path, places: list[Path], draft: Dra
         for word, file in zip(words, files, strict=True)
     ]
     if files[0] is None and "/" in words[0]:
-        draft.lost.append(f"the program {words[0]!r} was not found; say in target.command where it is")
+        draft.lost.append(f"the program {words[0]!r} was not found; name it in target.command")
     draft.target["wrapper"] = "aclib2" if "--config" in words else "aclib1"
     draft.decided.append(
         f"target.wrapper is '{draft.target['wrapper']}': the call of ParamILS and SMAC 2; one that expects --config "
@@ -111,7 +111,7 @@ def _space(found: dict[str, str], places: list[Path], draft: Draft) -> None:
         raise ScenarioError(f"{draft.source}: paramfile is missing; expected the file with the parameters")
     file = existing(name, places)
     if file is None:
-        draft.lost.append(f"the parameter file {name!r} was not found; say in space.file where it is")
+        draft.lost.append(f"the parameter file {name!r} was not found; name it in space.file")
     draft.space["file"] = name if file is None else draft.named(file)
     if Path(name).suffix not in (".pcs", ".pcs_old"):
         draft.space["format"] = "pcs"

@@ -96,7 +96,7 @@ def _target(found: dict[str, Any], folder: Path, draft: Draft) -> None:
     launcher = shlex.split(str(found.pop("targetRunnerLauncher", "")))
     draft.target["command"] = [*launcher, runner if file is None else draft.named(file)]
     if file is None:
-        draft.lost.append(f"the target runner {runner!r} was not found; say in target.command where it is")
+        draft.lost.append(f"the target runner {runner!r} was not found; name it in target.command")
     aclib = str(found.pop("aclib", "0")) in ("1", "TRUE")
     draft.target["wrapper"] = "aclib2" if aclib else "irace"
     draft.decided.append(
@@ -116,7 +116,7 @@ def _space(found: dict[str, Any], folder: Path, draft: Draft) -> None:
     name = str(found.pop("parameterFile"))
     file = existing(name, [folder, Path()])
     if file is None:
-        draft.lost.append(f"the parameter file {name!r} was not found; say in space.file where it is")
+        draft.lost.append(f"the parameter file {name!r} was not found; name it in space.file")
     draft.space |= {"file": name if file is None else draft.named(file), "format": "irace"}
     draft.decided.append(f"space.file is {draft.space['file']!r}; its switches are passed as irace passes them")
     configurations = str(found.pop("configurationsFile", ""))

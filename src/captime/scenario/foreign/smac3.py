@@ -27,7 +27,7 @@ def read_smac3(path: Path, draft: Draft) -> None:
     draft.target["command"] = ["./target-script"]
     draft.target["wrapper"] = "smac3"
     draft.lost.append(
-        "the program: SMAC3 does not write down which function or script was run; say it in target.command"
+        "the program: SMAC3 does not write down which function or script was run; name it in target.command"
     )
     draft.decided.append(
         "target.wrapper is 'smac3', for a script; a Python function is target.function, without a wrapper"
@@ -82,7 +82,7 @@ def _space(folder: Path, draft: Draft) -> None:
     file = existing("configspace.json", [folder])
     draft.space["file"] = "configspace.json" if file is None else draft.named(file)
     if file is None:
-        draft.lost.append("configspace.json was not found beside the file; say in space.file where the space is")
+        draft.lost.append("configspace.json was not found beside the file; name it in space.file")
     else:
         draft.decided.append(f"space.file is {draft.space['file']!r}")
 
