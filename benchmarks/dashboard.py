@@ -31,7 +31,7 @@ import numpy as np
 from captime.certificate import Certificate
 from captime.errors import LedgerLocked
 from captime.ledger import ConfigRow, Ledger, SampleRow
-from captime.ledger.slot_board import SlotBoard, SlotId
+from captime.ledger.ownership import SlotBoard, SlotId
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 
 _CONFIGS = 100

@@ -22,7 +22,7 @@ import numpy as np
 
 from captime.campaign import RunSettings, run_campaign
 from captime.ledger import ConfigRow, LedgerReader
-from captime.ledger.slot_board import SlotBoard, SlotId
+from captime.ledger.ownership import SlotBoard, SlotId
 from captime.sources import RuntimeTable
 from captime.sources.synthetic import synthetic_table
 from captime.utilities import parse_utility

@@ -9,7 +9,7 @@ import pytest
 
 from browsers import Page, browser
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
-from captime.ledger.slot_board import SlotBoard, SlotId
+from captime.ledger.ownership import SlotBoard, SlotId
 from captime.report.page.html import report_page, write_report
 from captime.report.story import Story, read_story
 from captime.report.views import FIGURES, figures_of

@@ -14,7 +14,7 @@ from captime.dashboard.follower import QUERY_SECONDS, LedgerFollower
 from captime.dashboard.state import live_part, state_of
 from captime.errors import StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
-from captime.ledger.slot_board import SlotBoard, SlotId
+from captime.ledger.ownership import SlotBoard, SlotId
 from captime.report.story import read_story
 from captime.runs import RunOutcome, RunRequest, Status
 from dashboard_server import Served, served

@@ -21,7 +21,7 @@ from captime import certificate
 from captime.campaign.identity import recorded
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
-from captime.ledger import LedgerReader, connection, integrity, reading, schema, store, writer
+from captime.ledger import LedgerReader, connection, reading, schema, store, writer
 from captime.ledger.rows import outcome_values
 from captime.ledger.schema import Values, version_of
 from captime.scenario import Scenario, identity, load_scenario
@@ -215,7 +215,7 @@ def later_tables() -> Iterator[int]:
             patch.setattr(module, "VERSION", later)
         weather = schema.Table("weather", (schema.Column("degrees", "REAL", since=later),), since=later)
         tables = (*schema.TABLES, weather)
-        for module in (schema, connection, integrity):
+        for module in (schema, connection, writer):
             patch.setattr(module, "TABLES", tables)
         patch.setattr(store, "outcome_values", as_written_then)
         patch.setattr(reading, "_FLAT_COLUMNS", (*reading._FLAT_COLUMNS, ("energy", "o.energy")))

@@ -23,7 +23,7 @@ from captime.executors.dask_client import (
 )
 from captime.executors.dask_workers import SpeedTerms
 from captime.executors.retry import LossLimit
-from captime.ledger.slot_board import SlotBoard, read_slots
+from captime.ledger.ownership import SlotBoard, read_slots
 from captime.runs import Halt, RunOutcome, RunRequest, Status, Verdict
 from captime.streams.files import fingerprint_of
 from captime.supervision.messages import Launch

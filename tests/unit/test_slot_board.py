@@ -20,7 +20,7 @@ from captime.cli import app
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.executors.protocol import Board, Executor, NoBoard
-from captime.ledger.slot_board import SlotBoard, SlotId, SlotUse, read_slots, slots_path, under_way
+from captime.ledger.ownership import SlotBoard, SlotId, SlotUse, read_slots, slots_path, under_way
 from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Program
 from captime.report.campaign_view import View

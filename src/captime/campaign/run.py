@@ -51,8 +51,8 @@ from captime.executors.protocol import Executor, Remote, Visible
 from captime.executors.retry import PATIENCE, FixedOrderExecutor, LossLimit, Unfit, WaitingExecutor
 from captime.ledger import Ledger, LedgerReader
 from captime.ledger.connection import reached
+from captime.ledger.ownership import SlotBoard
 from captime.ledger.rows import Noted
-from captime.ledger.slot_board import SlotBoard
 from captime.live import Journal, LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey

@@ -86,6 +86,7 @@ _FILES = {
     "list": "listing",
     "plot": "report",
     "salvage": "export",
+    "schema": "init",
 }
 """Files of commands that share one, or whose name means something else in Python."""
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from captime.errors import ScenarioError, StorageTrouble, UtilityError
-from captime.report.words import message
+from captime.report.words import message, printable
 from captime.scenario import template
 from captime.scenario.foreign import READERS, Draft, read_foreign
 from captime.scenario.presets import INSTALL, preset
-from captime.scenario.template import SCHEMA_LINE, write_schema
+from captime.scenario.template import SCHEMA_LINE, schema_text, write_schema
 from captime.utilities import parse_utility
 
 _NAME = "scenario.toml"
@@ -112,3 +112,27 @@ def import_command(
 def _as_json(draft: Draft, output: Path) -> dict[str, object]:
     files = [str(output), *(str(output.parent / name) for name in draft.companions)]
     return {"files": files, "decided": draft.decided, "not_carried_over": draft.lost}
+
+
+# `captime schema`: the JSON schema of the scenario, for editors.
+
+
+def schema_command(
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there instead of printing it.")
+    ] = None,
+) -> None:
+    """Print the JSON schema of scenario files, for editors that complete and check their fields.
+
+    A first line `#:schema ./captime.schema.json` tells an editor with a TOML language server where it is; `captime
+    init` writes both.
+    """
+    if out is None:
+        typer.echo(schema_text(), nl=False)
+        return
+    try:
+        out.write_text(schema_text(), encoding="utf-8")
+    except OSError as error:
+        raise StorageTrouble(f"{out} cannot be written ({error.strerror}); choose another file") from None
+    typer.echo(printable(str(out)))

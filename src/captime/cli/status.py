@@ -19,7 +19,7 @@ from captime.certificate import Population
 from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing
 from captime.cli.shared import print_table
 from captime.ledger import Certified, LedgerReader
-from captime.ledger.slot_board import SlotUse, under_way
+from captime.ledger.ownership import SlotUse, under_way
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_ledger
 from captime.report.ledger_words import OVER, length_on_record, liveness, note_words
 from captime.report.simulated import certificate_json

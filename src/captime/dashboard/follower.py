@@ -11,9 +11,8 @@ import numpy as np
 
 from captime.errors import StorageTrouble
 from captime.ledger import Certified, ConfigRow, LedgerReader, Noted
-from captime.ledger.ownership import Owner
+from captime.ledger.ownership import Owner, SlotUse, under_way
 from captime.ledger.reading import Columns
-from captime.ledger.slot_board import SlotUse, under_way
 from captime.report.known_runs import KnownRuns, Scores, known_runs, lottery_of, scores_of, utility_of
 from captime.report.ledger_words import OVER, liveness
 from captime.runs import RunOutcome, RunRequest

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from captime.dashboard.follower import LedgerFollower
-from captime.ledger.slot_board import SlotId, SlotUse
+from captime.ledger.ownership import SlotId, SlotUse
 from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
 from captime.report.known_runs import utility_of

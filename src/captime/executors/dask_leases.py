@@ -17,7 +17,7 @@ from captime.executors.dask_client import DaskClient
 from captime.executors.dask_files import Digests
 from captime.executors.dask_workers import Note, SpeedTerms, WorkerPool, WorkerRecord
 from captime.executors.protocol import Board, NoBoard
-from captime.ledger.slot_board import SlotId
+from captime.ledger.ownership import SlotId
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 from captime.supervision.messages import Report, lost_by_change

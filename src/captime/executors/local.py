@@ -19,7 +19,7 @@ from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.local_slots import HELD_TOO_OFTEN, TIMES, LocalSlots, Overhead, SpeedChecks, reference_launch
 from captime.executors.protocol import Board, NoBoard
 from captime.executors.signals import signals_heard
-from captime.ledger.slot_board import SlotId
+from captime.ledger.ownership import SlotId
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest
 from captime.supervision.fitness import MemoryKiller

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from captime.arrays import IntArray
-from captime.ledger.slot_board import SlotId
+from captime.ledger.ownership import SlotId
 from captime.runs import RunOutcome, RunRequest
 
 

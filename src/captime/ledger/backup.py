@@ -9,12 +9,11 @@ from pathlib import Path
 
 from captime.errors import LedgerDamaged, ScenarioError
 from captime.ledger.connection import check_schema, errors_translated, lenient_reader, reader, sync_directory, writer
-from captime.ledger.integrity import is_log_missing, missing_rows, tail, walk
 from captime.ledger.ownership import Mark, read_mark
 from captime.ledger.reading import LedgerReader
 from captime.ledger.rows import note_values, to_json
 from captime.ledger.schema import CAMPAIGN, NOTE, Chain
-from captime.ledger.writer import Transaction, new_file
+from captime.ledger.writer import Transaction, is_log_missing, missing_rows, new_file, tail, walk
 
 # File systems allow 255 bytes; SQLite's and our own endings have to fit too.
 _LONGEST_NAME = 255 - len(".part-journal")

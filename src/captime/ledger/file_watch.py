@@ -17,10 +17,9 @@ from typing import TypeAlias
 
 from captime.errors import LedgerDamaged, LedgerError, ScenarioError
 from captime.ledger.connection import errors_translated, log_path, reader, sync_directory, writer
-from captime.ledger.integrity import tail, walk
 from captime.ledger.rows import note_values, to_json
 from captime.ledger.schema import NOTE, Chain
-from captime.ledger.writer import Transaction
+from captime.ledger.writer import Transaction, tail, walk
 
 _BETWEEN_LOOKS = 1.0
 # Device and number of a file.

@@ -26,7 +26,6 @@ from captime.ledger.connection import (
     left_open,
     reader,
 )
-from captime.ledger.integrity import check_end, events, is_log_missing, missing_rows, tail, walk
 from captime.ledger.ownership import Owner, read_mark
 from captime.ledger.rows import (
     Certified,
@@ -58,7 +57,7 @@ from captime.ledger.schema import (
     start_of,
     version_of,
 )
-from captime.ledger.writer import last_owner
+from captime.ledger.writer import check_end, events, is_log_missing, last_owner, missing_rows, tail, walk
 from captime.runs import Meaning, RunOutcome, RunRequest, Status, Verdict
 
 _Value = TypeVar("_Value")

@@ -28,7 +28,6 @@ from captime.ledger.connection import (
     writer,
 )
 from captime.ledger.file_watch import FileWatch, Rescued, WalMonitor, rescue
-from captime.ledger.integrity import check_end, events, is_log_missing, tail
 from captime.ledger.ownership import Mark, WriteLock, check_owner
 from captime.ledger.rows import (
     ConfigRow,
@@ -64,7 +63,18 @@ from captime.ledger.schema import (
     in_flight,
     rows_of,
 )
-from captime.ledger.writer import RowWriter, Step, Transaction, check_numbers, last_owner, make_ledger
+from captime.ledger.writer import (
+    RowWriter,
+    Step,
+    Transaction,
+    check_end,
+    check_numbers,
+    events,
+    is_log_missing,
+    last_owner,
+    make_ledger,
+    tail,
+)
 from captime.runs import RunOutcome, RunRequest
 from captime.targets import Targets
 

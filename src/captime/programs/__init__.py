@@ -5,10 +5,9 @@ whether a run has answered. Nothing here starts a process or reads a clock: slot
 """
 
 from captime.programs.command import CommandProgram
-from captime.programs.conditions import Conditions, environment_of
 from captime.programs.function import FunctionProgram
 from captime.programs.judge import AnswerBook, Conflict
-from captime.programs.protocol import Configuration, Program
+from captime.programs.protocol import Conditions, Configuration, Program, environment_of
 
 __all__ = [
     "AnswerBook",

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from captime.errors import ScenarioError
-from captime.programs.conditions import Conditions, FoundCommand, InstanceGuards, find_command
 from captime.programs.judge import TOLERANCE, AnswerRules, TellsTime, judge, meaning
-from captime.programs.protocol import Configuration, Setting
+from captime.programs.protocol import Conditions, Configuration, FoundCommand, InstanceGuards, Setting, find_command
 from captime.programs.template import (
     RESERVED,
     ArgumentStyle,

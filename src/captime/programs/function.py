@@ -15,9 +15,8 @@ from typing import Any
 import cloudpickle
 
 from captime.errors import ScenarioError
-from captime.programs.conditions import Conditions, InstanceGuards
 from captime.programs.judge import TOLERANCE, AnswerRules, SelfReport, TellsTime, judge
-from captime.programs.protocol import Configuration, did_you_mean
+from captime.programs.protocol import Conditions, Configuration, InstanceGuards, did_you_mean
 from captime.programs.returned import account_of
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.files import digest_of_file, fingerprint_of

@@ -29,7 +29,7 @@ from captime.certificate import Certificate, Population
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger import LedgerReader
-from captime.ledger.slot_board import SlotUse, read_slots
+from captime.ledger.ownership import SlotUse, read_slots
 from captime.live import Observer
 from captime.procedures.forecast import Forecast
 from captime.procedures.protocol import Procedure

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from captime.campaign.abort_rules import HOPELESS, UNANSWERED
 from captime.campaign.question import Goal
 from captime.certificate import Certificate, Population
-from captime.ledger.slot_board import SlotUse
+from captime.ledger.ownership import SlotUse
 from captime.utilities.durations import duration_text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from captime.certificate import Population
 from captime.errors import ScenarioError
 from captime.procedures.options import ON_A_SET, option_types
-from captime.programs.conditions import find_command
+from captime.programs.protocol import find_command
 from captime.programs.template import Template, passed_unchanged
 from captime.scenario.errors import SourceLocation
 from captime.scenario.models import InstancesSection
