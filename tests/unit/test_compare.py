@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import captime
+from captime.campaign.abort_rules import Repeatability
 from captime.cli import app
 from captime.cli.compare import CERTIFIED_WORSE
 from captime.comparison import Difference, GateVerdict
@@ -50,7 +51,8 @@ def test_the_quicker_of_two_commands_is_found(place: Path) -> None:
     found = typed("./slow.sh {instance}", "./quick.sh {instance}", "--half-after", SCALE, "--epsilon", "0.3")
     assert found.exit_code == 0, found.output
     assert found.stdout.startswith("With probability at least 90 %, quick.sh is")
-    assert "of the best of these 2 commands." in found.stdout
+    assert "best of these 2 commands on exactly these 6 instances (" in found.stdout
+    assert "If they are a fair sample of what is to come: " in found.stdout
     assert "slow.sh" in found.stdout
     [ledger] = (place / "state" / "captime").glob("*.ledger")
     assert str(ledger) in found.stdout
@@ -71,6 +73,59 @@ def test_the_json_is_the_object_of_run_with_one_key_more(place: Path) -> None:
     for command in (["status"], ["verify"], ["report"], ["validate", "--instances", pattern, "--captime", "20ms"]):
         read = CliRunner().invoke(app, [command[0], str(place / "pair.ledger"), *command[1:]])
         assert read.exit_code == 0, (read.output, read.exception)
+
+
+def test_a_folder_is_compared_at_no_more_than_the_whole_matrix(place: Path) -> None:
+    """Two equal commands, epsilon 0.01: every file once by each, and the claim about these files is exact."""
+    words = ("./quick.sh {instance}", "./also_quick.sh {instance}", "--deadline", "10s", "--epsilon", "0.01")
+    told = json.loads(typed(*words, "--ledger", "set.ledger", "--json").stdout)
+    assert told["certificate"]["population"] == "these"
+    assert told["certificate"]["epsilon"] == 0.0
+    assert told["certificate"]["other"]["population"] == "drawn"
+    assert told["runs"] == 2 * 6
+    assert "is the best of these 2 commands on exactly these 6 instances" in told["comparison"]["sentence"]
+    assert CliRunner().invoke(app, ["verify", "set.ledger"]).exit_code == 0
+    again = json.loads(typed(*words, "--ledger", "set.ledger", "--json").stdout)
+    assert again["runs"] == told["runs"]
+    resumed = CliRunner().invoke(app, ["run", "set.toml", "--ledger", "set.ledger", "--json"])
+    assert (resumed.exit_code, json.loads(resumed.stdout)["runs"]) == (0, told["runs"]), resumed.output
+    assert (place / "set.toml").exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_commands_that_do_not_repeat_themselves_are_compared_by_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then each draw has luck of its own, and the user is told why files are drawn with replacement."""
+    monkeypatch.setattr(
+        "captime.comparison.comparing.try_commands", lambda *_: Repeatability(((0.1, 0.9), (0.2, 0.2)), 1)
+    )
+    words = ["compare", "./quick.sh {instance}", "./slow.sh {instance}", "-i", "bench/*.cnf", "--exit-codes", "10"]
+    found = CliRunner().invoke(app, [*words, "--half-after", SCALE, "--epsilon", "0.4", "--json"])
+    assert found.exit_code == 0, found.output
+    assert "1 of 2 pairs of trial runs took different times, such as 0.1 s and 0.9 s" in found.stderr
+    told = json.loads(found.stdout)
+    assert (told["sampling"], told["certificate"]["population"]) == ("replace", "drawn")
+
+
+@pytest.mark.usefixtures("place")
+def test_a_gate_says_that_it_needs_draws() -> None:
+    """Pairs of draws decide it, so files are drawn with replacement, whatever the commands are like."""
+    words = ["compare", "./quick.sh {instance}", "./slow.sh {instance}", "-i", "bench/*.cnf", "--exit-codes", "10"]
+    found = CliRunner().invoke(app, [*words, "--half-after", SCALE, "--not-worse-by", "0.3"])
+    assert found.exit_code == CERTIFIED_WORSE, found.output
+    assert "not-worse-by and at-least are decided from pairs of draws" in found.stderr
+    assert "exactly these 6 instances, drawn with replacement" in found.stdout
+
+
+def test_files_that_hold_the_same_are_refused_with_an_option_that_exists(place: Path) -> None:
+    """The message names a remedy that the command has."""
+    (place / "bench" / "twin.cnf").write_text("p cnf 0 0\n")
+    words = ("./quick.sh {instance}", "./slow.sh {instance}", "--half-after", SCALE, "--epsilon", "0.5")
+    refused = typed(*words)
+    assert isinstance(refused.exception, ScenarioError)
+    assert "--allow-duplicates" in str(refused.exception)
+    allowed = typed(*words, "--allow-duplicates")
+    assert allowed.exit_code == 0, allowed.output
+    assert "exactly these 7 instances" in allowed.stdout
 
 
 @pytest.mark.usefixtures("place")
@@ -152,7 +207,7 @@ def test_without_a_utility_a_scale_is_proposed_and_told() -> None:
     found = CliRunner().invoke(app, [*words, "--epsilon", "0.4"])
     assert found.exit_code == 0, found.output
     assert "quick.sh: an answer is exit code 10" in found.stderr
-    assert "24 trial runs answered within" in found.stderr
+    assert "4 trial runs answered within" in found.stderr
     assert "These runs do not count" in found.stderr
     assert "log-laplace(" in found.stdout
 

@@ -260,15 +260,20 @@ class Repeatability:
         return self.differ <= len(self.pairs) // 4
 
 
-def try_twice(executor: Executor, captime: float, n_pairs: int = PAIRS) -> Repeatability:
-    """Make a few runs of the first configuration twice each; nothing of it counts.
+def try_twice(executor: Executor, captime: float, n_pairs: int = PAIRS, n_configs: int = 1) -> Repeatability:
+    """Make a few runs of the first configurations twice each; nothing of it counts.
 
     Args:
         executor: Idle slots of the program.
         captime: For each of these runs, in seconds.
         n_pairs: How many runs are made twice.
+        n_configs: How many configurations take turns.
     """
-    requests = [RunRequest(0, position, captime, _TRIAL + again) for position in range(n_pairs) for again in (0, 1)]
+    requests = [
+        RunRequest(position % n_configs, position, captime, _TRIAL + again)
+        for position in range(n_pairs)
+        for again in (0, 1)
+    ]
     executor.submit(requests)
     found: dict[RunRequest, RunOutcome] = {}
     while len(found) < len(requests) and (outcomes := executor.collect()):

@@ -138,7 +138,7 @@ def run_campaign(
             "pass the seed on ({seed} in a command, a parameter called seed of a function), or set target.repeatable = "
             "true if it is deterministic"
         )
-    make = make_executor or _local(manner)
+    make = make_executor or executors_here(manner)
     relied_on = first.plan.repeats or question.population is Population.THESE
     if relied_on and manner.check_repeatability and not path.exists():
         question = _with_repeatability(question, make)
@@ -202,7 +202,9 @@ def _ledger_for(question: Question, path: Path, manner: RunSettings) -> Iterator
             yield ledger
 
 
-def _local(manner: RunSettings) -> MakeExecutor:
+def executors_here(manner: RunSettings) -> MakeExecutor:
+    """Return what makes slots on this machine."""
+
     def make(program: Program, tag: str) -> Executor:
         # One more request in hand per two slots: a slot that falls free begins at once, while the outcome is written.
         ahead = max(1, manner.jobs // 2)

@@ -65,11 +65,15 @@ def compare_command(
         str | None, typer.Option(metavar="CODES", help="Exit codes of a run that has answered, such as 10,20.")
     ] = None,
     sampling: Annotated[
-        Literal["replace", "shuffle"],
+        Literal["replace", "shuffle"] | None,
         typer.Option(
-            help="replace: about exactly these instances. shuffle: each once, about all that they are a sample of."
+            help="Left out: each file once, about exactly these, where commands repeat themselves. replace: drawn, "
+            "about exactly these. shuffle: each once, about all that they are a sample of."
         ),
-    ] = "replace",
+    ] = None,
+    allow_duplicates: Annotated[
+        bool, typer.Option("--allow-duplicates", help="Two files may hold the same; each counts.")
+    ] = False,
     clock: Annotated[Literal["cpu", "wall"], typer.Option(help="On which clock runs are capped and measured.")] = "cpu",
     jobs: Annotated[int | None, typer.Option(min=1, help="How many runs are made at once.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Key of what is drawn; drawn afresh by default.")] = None,
@@ -95,7 +99,7 @@ def compare_command(
     with asking_to_stop() as asked, _mistakes_are_no_verdicts():
         found = compare(
             commands,
-            {"files": instances, "sampling": sampling},
+            {"files": instances},
             names=name or (),
             utility=utility,
             half_after=half_after,
@@ -108,6 +112,7 @@ def compare_command(
             answer=answer,
             exit_codes=_codes(exit_codes),
             sampling=sampling,
+            allow_duplicates=allow_duplicates,
             clock=clock,
             jobs=jobs,
             seed=seed,

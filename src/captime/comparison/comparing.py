@@ -16,9 +16,18 @@ from captime.campaign.assembly import executor_of, question_of, run_settings_of
 from captime.campaign.identity import as_begun
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
-from captime.certificate import Certificate, Population
+from captime.certificate import Certificate
 from captime.comparison.commands import Candidate, Command, as_toml, candidates_of, functions_of, one_function
 from captime.comparison.pairs import Difference, Gate, GateVerdict, WorthMore
+from captime.comparison.population import (
+    PAIRS_NEED_DRAWS,
+    Sampling,
+    asked_about,
+    sampling_of,
+    sees_each_once,
+    trial_words,
+    try_commands,
+)
 from captime.comparison.scale import proposed_utility
 from captime.comparison.watching import Decision, Watch, until_decided
 from captime.errors import ScenarioError
@@ -122,7 +131,8 @@ def compare(
     budget: Time | None = None,
     answer: str | None = None,
     exit_codes: Sequence[int] | None = None,
-    sampling: str = "replace",
+    sampling: str | None = None,
+    allow_duplicates: bool = False,
     clock: str = "cpu",
     jobs: int | None = None,
     seed: int | None = None,
@@ -152,8 +162,11 @@ def compare(
         budget: Wall-clock time, in seconds or as `10min`.
         answer: What a line with an answer looks like; by solver if it is left out.
         exit_codes: Exit codes of a run that has answered, likewise.
-        sampling: `replace`: about exactly these instances, drawn with replacement as often as it takes. `shuffle`:
-            every instance once; about all instances that these are a fair sample of.
+        sampling: Left out, the claim is about exactly these instances, each run once, where the commands take the same
+            time again and neither `not_worse_by` nor `at_least` is asked; else as `replace`. `replace`: about exactly
+            these instances, drawn with replacement as often as it takes. `shuffle`: every instance once; about all
+            instances that these are a fair sample of.
+        allow_duplicates: Whether two instances may hold the same.
         clock: `cpu` or `wall`.
         jobs: How many runs are made at once; as many as there are cores by default.
         seed: Key of everything that is drawn at random; drawn afresh if it is left out.
@@ -172,12 +185,15 @@ def compare(
     path = new_ledger([each.name for each in candidates]) if ledger is None else Path(ledger)
     seconds = None if budget is None else _seconds(budget, "budget")
     chosen = _utility(utility, half_after, deadline) or _on_record(path)
-    if chosen is None and sampling != "replace":
+    values, section = _instances(instances, values=function is not None)
+    if allow_duplicates:
+        section["allow_duplicates"] = True
+    way = sampling_of(sampling, section, path, pairs=decision is not None)
+    if chosen is None and sees_each_once(way, section):
         raise ScenarioError(
-            f"sampling is {sampling!r} and no utility is given; trial runs would use up instances that have to stay "
-            "unseen. Say what an answer is worth, such as half_after=10 (--half-after 10s)"
+            "every instance is to be one draw of many more, and no utility is given; trial runs would use up instances "
+            "that have to stay unseen. Say what an answer is worth, such as half_after=10 (--half-after 10s)"
         )
-    values, section = _instances(instances, sampling, values=function is not None)
     entries: dict[str, Any] = {each.name: {} for each in candidates}
     if function is None:
         # The scenario stands beside the ledger, where relative names would mean something else.
@@ -194,28 +210,48 @@ def compare(
         "stop": {"epsilon": _goal(decision, epsilon), **({} if seconds is None else {"wall": seconds})},
     }
 
-    def asked_with(text: str) -> Scenario:
-        wishes, where = {**document, "utility": text}, folder if function else path.absolute().parent
+    def asked_with(wishes: Mapping[str, Any]) -> Scenario:
+        where = folder if function else path.absolute().parent
         return scenario_of(wishes, where, function=function, values=values, stem=path.stem, name="compare")
 
     tell = say or _silent
-    for each in candidates:
-        tell(f"{each.name}: an answer is {each.counts}")
-        if each.warning:
-            tell(each.warning)
+    _tell_answers(candidates, tell)
     proposal = ""
+    drawn = asked_about(document, way or Sampling.REPLACE)
     if chosen is None:
-        found = proposed_utility(asked_with(_ANY_UTILITY), seconds or math.inf, interrupted)
+        found = proposed_utility(asked_with(drawn), seconds or math.inf, interrupted)
         chosen, proposal = found.utility, found.words
         tell(proposal)
-    asked = asked_with(chosen)
-    source = "" if function else _kept(asked, {**document, "utility": chosen}, path)
+    document["utility"] = drawn["utility"] = chosen
+    if way is None:
+        way = _tried(asked_with(drawn), path, jobs, tell, interrupted)
+    elif decision is not None and sampling is None and way is Sampling.REPLACE:
+        tell(PAIRS_NEED_DRAWS)
+    document = asked_about(document, way)
+    asked = asked_with(document)
+    source = "" if function else _kept(asked, document, path)
     campaign, decision = _run(
         asked, path, decision, source=source, jobs=jobs, progress=progress, title=title, interrupted=interrupted
     )
     if campaign.trouble is not None and say is None:
         warn(str(campaign.trouble), RuntimeWarning, stacklevel=2)
     return Comparison(campaign, tuple(candidates), decision, proposal)
+
+
+def _tell_answers(candidates: Iterable[Candidate], tell: Callable[[str], None]) -> None:
+    for each in candidates:
+        tell(f"{each.name}: an answer is {each.counts}")
+        if each.warning:
+            tell(each.warning)
+
+
+def _tried(
+    asked: Scenario, path: Path, jobs: int | None, tell: Callable[[str], None], interrupted: Callable[[], bool]
+) -> Sampling:
+    """Return how instances are taken, by whether the commands repeat themselves."""
+    tried = try_commands(asked, path, jobs, interrupted)
+    tell(trial_words(tried))
+    return Sampling.ONCE if tried.holds else Sampling.REPLACE
 
 
 def _run(
@@ -372,26 +408,21 @@ def _on_record(path: Path) -> str | None:
         return str(reader.scenario.get("utility")) if "utility" in reader.scenario else None
 
 
-def _instances(given: Instances, sampling: str, *, values: bool) -> tuple[list[Any] | None, dict[str, Any]]:
+def _instances(given: Instances, *, values: bool) -> tuple[list[Any] | None, dict[str, Any]]:
     """Return the instances given as objects, and what would stand under `[instances]`."""
     if isinstance(given, Mapping):
-        return None, {**_about(str(given.get("sampling", "shuffle"))), **given}
+        return None, dict(given)
     if isinstance(given, str | PathLike):
-        return None, {"files": fspath(given), "sampling": sampling, **_about(sampling)}
+        return None, {"files": fspath(given)}
     if not isinstance(given, Iterable) or isinstance(given, bytes):
         raise ScenarioError(f"instances is {shown(given)}; expected a pattern of file names, a list, or a dict")
     listed = list(given)
     if values:
-        return listed, {"sampling": sampling, **_about(sampling)}
+        return listed, {}
     for each in listed:
         if not isinstance(each, str | PathLike):
             raise ScenarioError(f"instances has {shown(each)} in it; expected names of files for commands")
-    return None, {"files": [fspath(each) for each in listed], "sampling": sampling, **_about(sampling)}
-
-
-def _about(sampling: str) -> dict[str, str]:
-    """Return the population of a comparison: draws with replacement are about exactly these, all others about more."""
-    return {} if sampling == "replace" else {"population": Population.DRAWN.value}
+    return None, {"files": [fspath(each) for each in listed]}
 
 
 def _seconds(given: Time, name: str) -> float:

@@ -22,6 +22,8 @@ _TRIALS = ((1.0, 12), (8.0, 8), (64.0, 4))
 _LEAST = 0.001
 # At most this share of the budget is spent before the runs that count.
 _SHARE_OF_BUDGET = 0.2
+# Trial runs are made on at most one in so many of the instances there are, and on at least two.
+_ONE_IN, _FEWEST = 4, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,10 @@ def proposed_utility(
     """
     times: list[float] = []
     captime = longest = math.inf
-    for usual_captime, instances in _TRIALS:
+    there_are = scenario.stream.n_instances
+    for usual_captime, usual_instances in _TRIALS:
+        most = usual_instances if there_are is None else max(_FEWEST, there_are // _ONE_IN)
+        instances = min(usual_instances, most)
         longest = _SHARE_OF_BUDGET * budget * scenario.jobs / (instances * len(scenario.configurations))
         captime = min(usual_captime, longest)
         times = _trial(scenario, captime, instances, interrupted)

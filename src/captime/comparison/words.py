@@ -1,12 +1,15 @@
 """A comparison in words: one sentence, a table, Markdown for a pull request, and one JSON object."""
 
+from dataclasses import replace
+
+from captime.certificate import Population
 from captime.comparison.comparing import Comparison
 from captime.comparison.pairs import BASE, CANDIDATE, Difference, Gate, GateVerdict, WorthMore
-from captime.report.campaigned import campaign_json, table_of_campaign, warnings_of
+from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign, warnings_of
 from captime.report.configurations import as_markdown as table_in_markdown
 from captime.report.configurations import as_text as table_in_text
 from captime.report.configurations import caption
-from captime.report.words import cpu_time, printable, rounded_down, rounded_up, why_stopped
+from captime.report.words import cpu_time, printable, rounded_down, rounded_up, statement, why_stopped
 from captime.utilities.durations import duration_text
 
 _BADGES = {
@@ -128,11 +131,7 @@ def _of_difference(comparison: Comparison, asked: WorthMore) -> str:
 
 
 def _of_best(comparison: Comparison) -> str:
-    held, name = comparison.certificate, printable(comparison.config_name)
-    if held.epsilon >= 1.0:
-        return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} commands."
-    near = "is" if held.epsilon <= 0.0 else f"is within {rounded_up(held.epsilon)} of"
-    return f"{_surely(held.delta)}, {name} {near} the best of these {held.n_configs} commands."
+    return statement(replace(account_of_campaign(comparison.campaign), candidates="commands"))
 
 
 def _surely(delta: float) -> str:
@@ -149,8 +148,10 @@ def _interval(gate: Gate) -> str:
 
 def _about(comparison: Comparison) -> str:
     stream = comparison.campaign.question.stream
+    if comparison.campaign.question.population is Population.THESE:
+        return f"the mean over exactly these {stream.length:,} instances, each met at most once"
     if stream.population == "finite":
-        return f"the mean over exactly these {stream.n_instances:,} instances"
+        return f"the mean over exactly these {stream.n_instances:,} instances, drawn with replacement"
     return "all instances that these are a fair sample of"
 
 

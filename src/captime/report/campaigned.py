@@ -16,6 +16,7 @@ from captime.report.simulated import certificate_json
 from captime.report.story import Trend, trend_of
 from captime.report.words import Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
+from captime.streams.protocol import InstanceStream
 from captime.utilities.durations import duration_text
 from captime.utilities.suggest import ALL_WELL, LITTLE
 
@@ -253,6 +254,7 @@ def assumptions(result: CampaignResult) -> list[str]:
             f"The {question.stream.n_instances:,} instances are independent draws from what you care about, met "
             f"{order}, each once."
         )
+    said += _duplicates(question.stream)
     said += _repeated(result)
     clock = time_words(question.clock, question.time)
     here = f"on this machine as it was (isolation {result.isolation}, {result.jobs} at once)"
@@ -275,6 +277,17 @@ def assumptions(result: CampaignResult) -> list[str]:
         runs, they = ("1 run was", "it counts") if given_up == 1 else (f"{given_up:,} runs were", "they count")
         said.append(f"{runs} given up (lost too often, or the wall-clock guard); {they} both ways.")
     return said
+
+
+def _duplicates(stream: InstanceStream) -> list[str]:
+    """Return how many instances hold the same as another one, in a sentence; nothing if none does."""
+    described = stream.describe()
+    listed, seeds = described.get("list"), described.get("seeds", 1)
+    if not isinstance(listed, list) or not isinstance(seeds, int):
+        return []
+    count = len(listed) // seeds
+    again = count - len({digest for _, digest in listed})
+    return [f"{again:,} of {count:,} instances hold the same as another one; each of them counts."] if again > 0 else []
 
 
 def these_words(count: int, seed: str, held: Certificate) -> list[str]:

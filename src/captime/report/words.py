@@ -36,6 +36,7 @@ class Account:
         pool: How many configurations there are by now, if there may be more than the certificate speaks of.
         seeds: With how many seeds the program runs each instance; 0 if it is given none.
         draws: On a space, how many of those that the certificate speaks of were drawn at random; None if not known.
+        candidates: What configurations are called.
     """
 
     certificate: Certificate
@@ -55,6 +56,7 @@ class Account:
     pool: int = 0
     draws: int | None = None
     seeds: int = 0
+    candidates: str = "configurations"
 
     @property
     def left_of(self) -> int:
@@ -188,8 +190,8 @@ def _claim(account: Account) -> str:
             "nothing about utility."
         )
     if held.epsilon >= 1.0:
-        return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} configurations."
-    best = f"the best of these {held.n_configs} configurations"
+        return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} {account.candidates}."
+    best = f"the best of these {held.n_configs} {account.candidates}"
     if held.gamma == 0.0:
         best = "the best there can be, in this space or any other"
     near = f"is within {rounded_up(held.epsilon)} of {best}" if held.epsilon > 0 else f"is {best}"

@@ -308,7 +308,7 @@ def _unique(instances: list[Instance], where: str, *, allow_duplicates: bool) ->
         raise ScenarioError(
             f"{where}: {len(twice)} of {len(instances)} instances hold the same as another one, such as {one.name!r} "
             f"and {other.name!r}; a repeated instance is no independent sample. Remove them, or set "
-            "allow_duplicates = true, which the certificate will then mention"
+            "allow_duplicates = true (--allow-duplicates of captime compare), which the certificate will then mention"
         )
     times: dict[str, int] = {}
     named = []

@@ -1,0 +1,140 @@
+"""What a comparison is about: exactly these instances, each run once, or draws from them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from captime.campaign.abort_rules import PAIRS, Repeatability, try_twice
+from captime.campaign.assembly import executor_of, question_of, run_settings_of
+from captime.campaign.identity import population_on_record
+from captime.campaign.run import executors_here
+from captime.certificate import Population
+from captime.errors import ScenarioError
+from captime.ledger import LedgerReader
+from captime.scenario import Scenario
+from captime.supervision.orphans import own_tag
+
+# Trial runs are stopped where an answer is worth this, and after this many seconds at the latest.
+_LITTLE_WORTH, _LONGEST_TRIAL = 0.1, 16.0
+# One pair of trial runs for so many runs of the whole matrix.
+_RUNS_PER_PAIR = 20
+_SAID_BY_SECTIONS = ("sampling", "population", "generator", "seeds")
+
+
+class Sampling(StrEnum):
+    """How a comparison takes its instances."""
+
+    ONCE = "once"
+    """Each once, in random order; the claim is about exactly these."""
+    REPLACE = "replace"
+    """Drawn with replacement, as often as it takes; the claim is about exactly these."""
+    SHUFFLE = "shuffle"
+    """Each once, in random order; the claim is about all that these are a fair sample of."""
+    OWN = "own"
+    """As the `[instances]` section says that the caller wrote."""
+
+
+def sampling_of(said: str | None, section: Mapping[str, Any], ledger: Path, *, pairs: bool) -> Sampling | None:
+    """Return how instances are taken; None if that depends on whether the commands repeat themselves.
+
+    Args:
+        said: What the caller said.
+        section: The `[instances]` section.
+        ledger: Where the runs are recorded; one that is resumed keeps its way.
+        pairs: Whether a question about pairs of draws is asked.
+    """
+    if any(name in section for name in _SAID_BY_SECTIONS):
+        return Sampling.OWN
+    if said is not None:
+        if said not in (Sampling.REPLACE, Sampling.SHUFFLE):
+            raise ScenarioError(f"sampling is {said!r}; expected 'replace' or 'shuffle', or nothing")
+        return Sampling(said)
+    if ledger.exists():
+        with LedgerReader(ledger) as reader:
+            return _on_record(reader.scenario)
+    return Sampling.REPLACE if pairs else None
+
+
+def _on_record(scenario: Mapping[str, object]) -> Sampling:
+    if population_on_record(scenario) is Population.THESE:
+        return Sampling.ONCE
+    instances = scenario.get("instances")
+    said = instances.get("sampling") if isinstance(instances, Mapping) else None
+    return Sampling.SHUFFLE if said == Sampling.SHUFFLE else Sampling.REPLACE
+
+
+def sees_each_once(sampling: Sampling | None, section: Mapping[str, Any]) -> bool:
+    """Return whether instances have to stay unseen before the runs that count: each is one draw of many more."""
+    if sampling is not Sampling.OWN:
+        return sampling is Sampling.SHUFFLE
+    about_more = section.get("population") != Population.THESE and section.get("seeds", 1) == 1
+    return "generator" not in section and about_more and section.get("sampling") != Sampling.REPLACE
+
+
+def asked_about(document: Mapping[str, Any], sampling: Sampling) -> dict[str, Any]:
+    """Return the scenario of a comparison with the instances taken in this way."""
+    section, target = dict(document["instances"]), dict(document["target"])
+    match sampling:
+        case Sampling.ONCE:
+            section |= {"sampling": "shuffle", "population": Population.THESE.value}
+            target["repeatable"] = True
+        case Sampling.REPLACE:
+            section["sampling"] = "replace"
+        case Sampling.SHUFFLE:
+            section |= {"sampling": "shuffle", "population": Population.DRAWN.value}
+        case Sampling.OWN:
+            told = section.get("sampling") == Sampling.REPLACE or section.get("seeds", 1) != 1
+            section = section if told else {"population": Population.DRAWN.value, **section}
+    return {**document, "instances": section, "target": target}
+
+
+def try_commands(scenario: Scenario, ledger: Path, jobs: int | None, interrupted: Callable[[], bool]) -> Repeatability:
+    """Run commands twice on a few instances; these runs do not count.
+
+    The instances are drawn with a seed that the comparison never uses, so what is seen here says nothing about the
+    order of the runs that count. There are few pairs where the whole matrix is small.
+
+    Args:
+        scenario: What is to be compared, with draws with replacement.
+        ledger: Of the comparison.
+        jobs: How many runs are made at once.
+        interrupted: Whether the user wants an end.
+    """
+    parts = replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": None})).build()
+    question = question_of(parts)
+    n_configs = len(parts.configurations)
+    cells = n_configs * (parts.stream.n_instances or 1)
+    n_pairs = int(np.clip(cells // _RUNS_PER_PAIR, min(2, n_configs), PAIRS))
+    captime = min(_LONGEST_TRIAL, question.ceiling, float(question.utility.inverse(np.array(_LITTLE_WORTH))))
+    with executor_of(parts, ledger, None, jobs, interrupted) as make:
+        here = make or executors_here(run_settings_of(parts))
+        trial = here(question.program, own_tag("trial"))
+        try:
+            return try_twice(trial, captime, n_pairs, n_configs=n_configs)
+        finally:
+            trial.close()
+
+
+def trial_words(found: Repeatability) -> str:
+    """Return what the trial showed and what follows, in a sentence."""
+    if found.holds:
+        return (
+            "each command runs every file at most once, because trial runs took the same time again; the claim is "
+            "about exactly these files. The trial runs do not count"
+        )
+    first, second = next(iter(found.pairs))
+    return (
+        f"files are drawn with replacement, because {found.differ} of {len(found.pairs)} pairs of trial runs took "
+        f"different times, such as {first:.3g} s and {second:.3g} s; the claim is about exactly these files"
+    )
+
+
+PAIRS_NEED_DRAWS = (
+    "files are drawn with replacement, because not-worse-by and at-least are decided from pairs of draws; the claim is "
+    "about exactly these files"
+)
+"""Said where a question about two commands is asked."""
