@@ -45,7 +45,7 @@ from captime.utilities import Utility, parse_utility
 LEDGER_SUFFIX = ".ledger"
 """How the names of ledgers end that stand beside their scenario."""
 # Where an answer is worth so little, the race has long stopped every run.
-_NEXT_TO_NOTHING = 1e-4
+_NEXT_TO_NOTHING = 4e-5
 
 
 @dataclass(frozen=True)
