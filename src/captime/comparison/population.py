@@ -20,7 +20,7 @@ from captime.supervision.orphans import own_tag
 
 # Trial runs are stopped where an answer is worth this, and after this many seconds at the latest.
 _LITTLE_WORTH, _LONGEST_TRIAL = 0.1, 16.0
-# One pair of trial runs for so many runs of the whole matrix.
+# One pair of trial runs for this many runs of the whole matrix.
 _RUNS_PER_PAIR = 20
 _SAID_BY_SECTIONS = ("sampling", "population", "generator", "seeds")
 

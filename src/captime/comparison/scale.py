@@ -22,7 +22,7 @@ _TRIALS = ((1.0, 12), (8.0, 8), (64.0, 4))
 _LEAST = 0.001
 # At most this share of the budget is spent before the runs that count.
 _SHARE_OF_BUDGET = 0.2
-# Trial runs are made on at most one in so many of the instances there are, and on at least two.
+# Trial runs are made on at most one in this many of the instances there are, and on at least two instances.
 _ONE_IN, _FEWEST = 4, 2
 
 
