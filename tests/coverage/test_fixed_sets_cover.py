@@ -21,7 +21,8 @@ from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
-from captime.procedures.fixed_set import FixedSetRace, pilot_size
+from captime.procedures.fixed_set import FixedSetRace
+from captime.procedures.set_schedule import pilot_size
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
 from captime.sources.sampling import FixedOrder

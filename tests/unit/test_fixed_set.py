@@ -13,8 +13,9 @@ from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.fixed_set import FixedSetRace, Way, captimes_for
+from captime.procedures.fixed_set import FixedSetRace, Way
 from captime.procedures.options import build_procedure
+from captime.procedures.set_schedule import captimes_for
 from captime.simulation import simulate
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay

@@ -7,6 +7,7 @@ from which they were drawn, if they are a fair sample.
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -25,9 +26,27 @@ NODES = 12
 """Number of shares of the wealth that are bet in duels."""
 
 
+class ShareTable(Protocol):
+    """From which positions a claim may bet, and at which levels; levels are ln(1 / failure probability)."""
+
+    def starts(self, n_configs: int) -> IntArray:
+        """Return the first position that counts, by configuration."""
+        ...
+
+    def log_inverse(self, leader: int, challengers: IntArray, delta: float) -> FloatArray:
+        """Return the levels of the duels of a leader; infinite where nothing can be shown by bets."""
+        ...
+
+    def log_ends(self, leader: int, delta: float) -> tuple[float, float]:
+        """Return the levels of the two ends of the leader's interval; infinite where bets do not count for them."""
+        ...
+
+
 @dataclass(slots=True)
 class Standing:
-    """From which positions a claim may bet, and with which weights; fixed before a run on these positions starts.
+    """The table of shares of a list: a ranking that is made once, and a reserve for configurations that are added.
+
+    It is fixed before a run on the positions that count starts.
 
     Attributes:
         start: The first position that counts for configurations of the ranking.
@@ -74,9 +93,12 @@ class Standing:
                 levels[place] = lead - math.log(LATE / 3.0 * delta) + (math.log(late * (late + 1.0)) if late else 0.0)
         return levels
 
-    def leads_early(self, leader: int) -> bool:
-        """Return whether a configuration is one of the ranking."""
-        return not self._late(leader)
+    def log_ends(self, leader: int, delta: float) -> tuple[float, float]:
+        """Return the levels of the two ends of the leader's interval; infinite for configurations added later."""
+        if self._late(leader):
+            return math.inf, math.inf
+        weight = self.log_weight(leader) - math.log(delta)
+        return weight - math.log(LOWER), weight - math.log(SHOWN)
 
 
 class SetClaims:
@@ -86,20 +108,24 @@ class SetClaims:
         n_configs: Number of configurations.
         population: N, the number of instances.
         delta: Allowed probability that a claim is wrong, for each of the two claims.
+        shares: How delta is spent, as certificates name it.
 
     Attributes:
         low: Low ends of utilities, by configuration and position; 0 where nothing was run.
         high: High ends; 1 where nothing was run.
-        set_standing: Terms of the claim about these instances; None before the ranking is made.
-        drawn_standing: Terms of the claim about the distribution.
+        set_standing: Shares of the claim about these instances; None before they are fixed.
+        drawn_standing: Shares of the claim about the distribution.
     """
 
-    def __init__(self, n_configs: int, population: int, delta: float) -> None:
+    def __init__(
+        self, n_configs: int, population: int, delta: float, shares: tuple[tuple[str, float], ...] = SHARES
+    ) -> None:
         self.delta = delta
+        self.shares = shares
         self.low: FloatArray = np.zeros((n_configs, population))
         self.high: FloatArray = np.ones((n_configs, population))
-        self.set_standing: Standing | None = None
-        self.drawn_standing: Standing | None = None
+        self.set_standing: ShareTable | None = None
+        self.drawn_standing: ShareTable | None = None
         self.nodes: FloatArray = sine_nodes(NODES)
         self._length: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._read: IntArray = np.zeros(n_configs, dtype=np.int64)
@@ -157,7 +183,7 @@ class SetClaims:
 
     # ------------------------------------------------------------------ duels
 
-    def _bets(self, leader: int, challengers: IntArray, standing: Standing, population: Population) -> PairedBets:
+    def _bets(self, leader: int, challengers: IntArray, standing: ShareTable, population: Population) -> PairedBets:
         length = int(min(self._length[leader], self._length[challengers].max(initial=0)))
         differences = self.high[challengers, :length] - self.low[leader, :length]
         starts = np.maximum(standing.starts(self.n_configs)[challengers], standing.starts(self.n_configs)[leader])
@@ -228,9 +254,25 @@ class SetClaims:
 
     # ------------------------------------------------------------------ the statement
 
-    def statement(self, leader: int, epsilon: float, challenger: int | None, other: Certificate | None) -> Certificate:
-        """Return the claim about these instances."""
-        low, high = self._interval(leader)
+    def statement(
+        self,
+        leader: int,
+        epsilon: float,
+        challenger: int | None,
+        other: Certificate | None,
+        *,
+        interval: tuple[float, float] | None = None,
+    ) -> Certificate:
+        """Return the claim about these instances.
+
+        Args:
+            leader: The recommended configuration.
+            epsilon: By how much another one may be ahead of it.
+            challenger: The one that may be.
+            other: The claim about the distribution.
+            interval: Bounds on the leader's mean utility, if they are known already.
+        """
+        low, high = self.interval(leader) if interval is None else interval
         return Certificate(
             config=leader,
             epsilon=min(1.0, epsilon),
@@ -240,75 +282,72 @@ class SetClaims:
             utility_high=max(low, high),
             challenger=challenger,
             mode="selection",
-            shares=SHARES,
+            shares=self.shares,
             population=Population.THESE,
             instances=self.population,
             instances_run=self.exact(leader),
             other=other,
         )
 
-    def drawn_statement(self, leader: int, goal: float) -> Certificate:
-        """Return the claim about the distribution, for the same configuration."""
-        shown = self.duel_on_draws(leader, goal)
+    def drawn_statement(self, leader: int, goal: float, count: int | None = None) -> Certificate:
+        """Return the claim about the distribution, for the same configuration.
+
+        Args:
+            leader: The recommended configuration.
+            goal: The epsilon that is wanted.
+            count: The claim is about the first `count` configurations; all of them if it is left out.
+        """
+        shown = self.duel_on_draws(leader, goal)[:count]
         worst = int(shown.argmax())
         low, high = self._drawn_interval(leader)
         return Certificate(
             config=leader,
-            epsilon=min(1.0, float(shown[worst])) if self.n_configs > 1 else 0.0,
+            epsilon=min(1.0, float(shown[worst])),
             delta=self.delta,
-            n_configs=self.n_configs,
+            n_configs=len(shown),
             utility_low=low,
             utility_high=max(low, high),
             challenger=worst if worst != leader else None,
             mode="selection",
-            shares=SHARES,
+            shares=self.shares,
             population=Population.DRAWN,
         )
 
-    def _interval(self, leader: int) -> tuple[float, float]:
+    def interval(self, leader: int) -> tuple[float, float]:
         """Return bounds on the leader's mean utility over the set: certain ones, and narrower ones by bets."""
         low, high = float(self._low_sum[leader]) / self.population, float(self._high_sum[leader]) / self.population
-        standing = self.set_standing
-        if standing is not None and standing.leads_early(leader) and low < high:
-            first, last = standing.start, int(self._length[leader])
-            if last > first:
-                place = np.arange(first, last)
-                weight = standing.log_weight(leader) - math.log(self.delta)
-                lows, highs = self.low[leader, :last], self.high[leader, :last]
-                low = max(
-                    low,
-                    mixture_lower_finite(
-                        lows[first:],
-                        self.population,
-                        weight - math.log(LOWER),
-                        _sums_from(lows, first),
-                        positions=place,
-                        nodes=self.nodes,
-                    ),
-                )
-                high = min(
-                    high,
-                    mixture_upper_finite(
-                        highs[first:],
-                        self.population,
-                        weight - math.log(SHOWN),
-                        _sums_from(highs, first),
-                        positions=place,
-                        nodes=self.nodes,
-                    ),
-                )
+        first, last, lower, upper = self._ends_of(leader, self.set_standing)
+        if last <= first or low >= high:
+            return low, high
+        place = np.arange(first, last)
+        if math.isfinite(lower):
+            lows = self.low[leader, :last]
+            shown = mixture_lower_finite(
+                lows[first:], self.population, lower, _sums_from(lows, first), positions=place, nodes=self.nodes
+            )
+            low = max(low, shown)
+        if math.isfinite(upper):
+            highs = self.high[leader, :last]
+            shown = mixture_upper_finite(
+                highs[first:], self.population, upper, _sums_from(highs, first), positions=place, nodes=self.nodes
+            )
+            high = min(high, shown)
         return low, high
 
+    def _ends_of(self, leader: int, standing: ShareTable | None) -> tuple[int, int, float, float]:
+        """Return between which positions bets on the leader's own utility count, and the levels of the two ends."""
+        if standing is None:
+            return 0, 0, math.inf, math.inf
+        first = int(standing.starts(self.n_configs)[leader])
+        return first, int(self._length[leader]), *standing.log_ends(leader, self.delta)
+
     def _drawn_interval(self, leader: int) -> tuple[float, float]:
-        standing = self.drawn_standing
-        last = int(self._length[leader])
-        if standing is None or not standing.leads_early(leader) or last <= standing.start:
+        first, last, lower, upper = self._ends_of(leader, self.drawn_standing)
+        if last <= first:
             return 0.0, 1.0
-        weight = standing.log_weight(leader) - math.log(self.delta)
-        place = slice(standing.start, last)
         return (
-            mixture_lower(self.low[leader, place], weight - math.log(LOWER), self.nodes),
-            mixture_upper(self.high[leader, place], weight - math.log(SHOWN), self.nodes),
+            mixture_lower(self.low[leader, first:last], lower, self.nodes) if math.isfinite(lower) else 0.0,
+            mixture_upper(self.high[leader, first:last], upper, self.nodes) if math.isfinite(upper) else 1.0,
         )
 
     def mean_lead(self, config: int, leader: int, length: int) -> tuple[float, float]:
