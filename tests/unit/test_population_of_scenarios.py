@@ -70,7 +70,7 @@ def test_these_is_refused_where_it_makes_no_sense(tmp_path: Path, said: Document
 def test_a_procedure_without_such_claims_is_refused(tmp_path: Path) -> None:
     """`up` speaks about the distribution only."""
     asked = {**document(tmp_path, population="these"), "procedure": "up"}
-    with pytest.raises(ScenarioError, match="procedure 'up' makes no such claim; only race"):
+    with pytest.raises(ScenarioError, match="procedure 'up' makes no such claim; only pool and race can"):
         scenario_of(asked, tmp_path).build()
 
 

@@ -12,7 +12,10 @@ adds later; they have b_k.
 import math
 from typing import assert_never
 
-from captime.procedures.pool_terms import Origin, PoolTerms
+import numpy as np
+
+from captime.arrays import FloatArray, IntArray
+from captime.procedures.pool_terms import ON_SET_LOWER, ON_SET_PAIRED, ON_SET_SHOWN, Origin, PoolTerms
 
 # Of everything: to the listed ones, and, if there is a model, to its proposals. The draws have the rest. Without a
 # model a little is kept for those who are added later.
@@ -132,3 +135,42 @@ class PoolShares:
         self._pilots.append(pilot)
         share = number * by_arrival(number, self._expected) * by_rank(better, number)
         self.log_leader[config] = -math.log(self._of["random"] * share)
+
+
+class ArrivalTable:
+    """The table of shares of a growing pool on a fixed set of instances: by arrival and by rank at arrival.
+
+    Args:
+        shares: The share of every arrival.
+        pilot: Bets on listed configurations and random draws begin behind the pilot.
+        earliest: No bet begins before this position.
+
+    Attributes:
+        begins: The first position that counts, by configuration. A proposal gets it when it is ordered for the first
+            time: the first position that no configuration had been ordered to run by then.
+        earliest: As given.
+    """
+
+    def __init__(self, shares: PoolShares, pilot: int, earliest: int = 0) -> None:
+        self._shares = shares
+        self.pilot = pilot
+        self.earliest = earliest
+        self.begins: dict[int, int] = {}
+
+    def starts(self, n_configs: int) -> IntArray:
+        """Return the first position that counts, by configuration."""
+        starts = np.full(n_configs, self.pilot, dtype=np.int64)
+        for config, position in self.begins.items():
+            starts[config] = position
+        return np.maximum(starts, self.earliest)
+
+    def log_inverse(self, leader: int, challengers: IntArray, delta: float) -> FloatArray:
+        """Return ln(1 / failure probability) of the duels of a leader; infinite while its rank is not known."""
+        lead = self._shares.log_leader[leader] - math.log(ON_SET_PAIRED * delta)
+        levels: FloatArray = lead + np.array(self._shares.log_best)[challengers]
+        return levels
+
+    def log_ends(self, leader: int, delta: float) -> tuple[float, float]:
+        """Return ln(1 / failure probability) of the lower and of the upper end of the leader's interval."""
+        lower = self._shares.log_leader[leader] - math.log(ON_SET_LOWER * delta)
+        return lower, self._shares.log_shown[leader] - math.log(ON_SET_SHOWN * delta)

@@ -18,6 +18,10 @@ Stop = Literal["both", "epsilon", "gamma"]
 DRAWS, UPPER, PAIRED, LOWER, SHOWN = 0.4, 0.22, 0.23, 0.1, 0.05
 SHARES = (("draws", DRAWS), ("upper", UPPER), ("paired", PAIRED), ("lower", LOWER), ("shown", SHOWN))
 
+# The same on a fixed set of instances, where there are no upper bounds beside duels.
+ON_SET_PAIRED, ON_SET_LOWER, ON_SET_SHOWN = 0.47, 0.1, 0.03
+ON_SET_SHARES = (("draws", DRAWS), ("paired", ON_SET_PAIRED), ("lower", ON_SET_LOWER), ("shown", ON_SET_SHOWN))
+
 
 @dataclass(frozen=True, slots=True)
 class PoolTerms:

@@ -113,6 +113,7 @@ class SetClaims:
     Attributes:
         low: Low ends of utilities, by configuration and position; 0 where nothing was run.
         high: High ends; 1 where nothing was run.
+        lengths: Number of positions of the prefix of each configuration.
         set_standing: Shares of the claim about these instances; None before they are fixed.
         drawn_standing: Shares of the claim about the distribution.
     """
@@ -127,7 +128,7 @@ class SetClaims:
         self.set_standing: ShareTable | None = None
         self.drawn_standing: ShareTable | None = None
         self.nodes: FloatArray = sine_nodes(NODES)
-        self._length: IntArray = np.zeros(n_configs, dtype=np.int64)
+        self.lengths: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._read: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._level: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._low_sum: FloatArray = np.zeros(n_configs)
@@ -162,7 +163,7 @@ class SetClaims:
         if same:
             return False
         self.low[config, first:last], self.high[config, first:last] = low, high
-        self._length[config] = last
+        self.lengths[config] = last
         # Correctly rounded, so that equal sums are equal and a smaller sum is never the larger number.
         self._low_sum[config] = math.fsum(self.low[config].tolist())
         self._high_sum[config] = math.fsum(self.high[config].tolist())
@@ -184,11 +185,11 @@ class SetClaims:
     # ------------------------------------------------------------------ duels
 
     def _bets(self, leader: int, challengers: IntArray, standing: ShareTable, population: Population) -> PairedBets:
-        length = int(min(self._length[leader], self._length[challengers].max(initial=0)))
+        length = int(min(self.lengths[leader], self.lengths[challengers].max(initial=0)))
         differences = self.high[challengers, :length] - self.low[leader, :length]
         starts = np.maximum(standing.starts(self.n_configs)[challengers], standing.starts(self.n_configs)[leader])
         place = np.arange(length)
-        counts = (place >= starts[:, None]) & (place < self._length[challengers][:, None])
+        counts = (place >= starts[:, None]) & (place < self.lengths[challengers][:, None])
         log_inverse = standing.log_inverse(leader, challengers, self.delta)
         if population is Population.THESE:
             return PairedBets.on_set(differences, self.population, counts, log_inverse, self.nodes)
@@ -235,7 +236,7 @@ class SetClaims:
         self.low = np.concatenate((self.low, np.zeros((count, size))))
         self.high = np.concatenate((self.high, np.ones((count, size))))
         nothing = np.zeros(count, dtype=np.int64)
-        self._length, self._read = np.append(self._length, nothing), np.append(self._read, nothing)
+        self.lengths, self._read = np.append(self.lengths, nothing), np.append(self._read, nothing)
         self._level = np.append(self._level, nothing)
         self._low_sum = np.append(self._low_sum, np.zeros(count))
         self._high_sum = np.append(self._high_sum, np.full(count, float(size)))
@@ -339,7 +340,7 @@ class SetClaims:
         if standing is None:
             return 0, 0, math.inf, math.inf
         first = int(standing.starts(self.n_configs)[leader])
-        return first, int(self._length[leader]), *standing.log_ends(leader, self.delta)
+        return first, int(self.lengths[leader]), *standing.log_ends(leader, self.delta)
 
     def _drawn_interval(self, leader: int) -> tuple[float, float]:
         first, last, lower, upper = self._ends_of(leader, self.drawn_standing)

@@ -61,11 +61,11 @@ def arrivals(books: Books, question: Question) -> list[Arrival]:
                 raise LedgerDamaged(f"row {row} registers a proposal of a model, but the scenario has no model")
             kind = "proposal"
         counts[kind] += 1
-        found.append(Arrival(kind, counts[kind], _frontier(books, since) if kind == "proposal" else 0))
+        found.append(Arrival(kind, counts[kind], frontier(books, since) if kind == "proposal" else 0))
     return found
 
 
-def _frontier(books: Books, row: int) -> int:
+def frontier(books: Books, row: int) -> int:
     """Return the first position on which no run had been started before this row."""
     return max((where + 1 for runs in books.runs for where, run in runs.items() if run.began < row), default=0)
 

@@ -17,6 +17,7 @@ from captime.skeptic.fixed_set import SetCheck
 from captime.skeptic.pool import PoolCheck
 from captime.skeptic.question import Question, read_question
 from captime.skeptic.race import RaceCheck
+from captime.skeptic.set_pool import SetPoolCheck
 
 CONFLICT = "conflict"
 """Kind of the note that two configurations contradict each other."""
@@ -178,9 +179,10 @@ def _checked(books: Books, question: Question, certified: Certified) -> _Found:
 
 def _checked_on_set(books: Books, question: Question, held: Certificate) -> _Found:
     """Check a claim about exactly the instances of a set."""
-    if question.procedure != "race":
+    checks = {"race": SetCheck, "pool": SetPoolCheck}
+    if question.procedure not in checks:
         return _Found(why=f"there is no check of procedure {question.procedure} on a set of instances yet")
-    check = SetCheck(books, question, held)
+    check = checks[question.procedure](books, question, held)
     check.check()
     return _Found(check.account, left_open=check.left_open)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,9 +34,25 @@ _SLACK = 1e-9
 _TIE = 1e-9
 
 
+class ShareTable(Protocol):
+    """Where bets of one of the two claims begin, and which share of delta pays for each; None where none does."""
+
+    def begin(self, config: int) -> int:
+        """Return the first position that counts for a configuration."""
+        ...
+
+    def duel(self, leader: int, config: int) -> Fraction | None:
+        """Return the share of delta that pays for a duel."""
+        ...
+
+    def ends(self, leader: int) -> tuple[Fraction | None, Fraction | None]:
+        """Return the shares of delta that pay for the two ends of the interval."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """First position and ranking of one of the two claims, and where configurations that came later begin."""
+    """The table of a list: first position and ranking, and where configurations that came later begin."""
 
     start: int
     ranking: tuple[int, ...]
@@ -56,10 +72,25 @@ class _Terms:
         rank = self.ranking.index(config)
         return Fraction(2, 5 * rank * (rank + 1)) if rank else Fraction(3, 5)
 
+    def duel(self, leader: int, config: int) -> Fraction:
+        late = self.late(config)
+        if not late and not self.late(leader):
+            return self.weight(leader) * PAIRED
+        return self.weight(leader) * LATE / 3 * (Fraction(1, late * (late + 1)) if late else 1)
+
+    def ends(self, leader: int) -> tuple[Fraction | None, Fraction | None]:
+        if self.late(leader):
+            return None, None
+        return self.weight(leader) * LOWER, self.weight(leader) * SHOWN
+
 
 @dataclass(slots=True)
 class SetCheck(Check):
-    """A check of one certificate about exactly the instances of a set, and of the other claim it carries."""
+    """A check of one certificate about exactly the instances of a set, and of the other claim it carries.
+
+    The claims of a race are checked here, with the table of shares of a list. `captime.skeptic.set_pool` has another
+    table.
+    """
 
     _low: FloatArray = field(init=False)
     _high: FloatArray = field(init=False)
@@ -75,7 +106,7 @@ class SetCheck(Check):
             _check_prefix(config, story)
             self._low[config, : len(story)], self._high[config, : len(story)] = self._ends(story)
         self.account.append("every configuration ran the first positions of the random order, none was stepped over")
-        of_set, drawn = self._read_terms(size)
+        of_set, drawn = self._tables(size)
         self._check_claim(self.held, of_set, size)
         if self.held.other is not None:
             self._check_claim(self.held.other, drawn, None)
@@ -102,7 +133,7 @@ class SetCheck(Check):
         worth = np.asarray(self.question.utility(np.where(answered, story.runtime, story.seen)), dtype=np.float64)
         return worth * answered, np.where(story.failed, 0.0, worth)
 
-    def _read_terms(self, size: int) -> tuple[_Terms | None, _Terms | None]:
+    def _tables(self, size: int) -> tuple[ShareTable | None, ShareTable | None]:
         """Return the terms of both claims, after making sure that they were fixed in time."""
         found: dict[str, _Terms | None] = {"set": None, "drawn": None}
         for name in ("set", "drawn"):
@@ -125,17 +156,18 @@ class SetCheck(Check):
             self._check_in_time(held, sequence)
             self._check_ranking(name, held, sequence)
             self._check_joined(held)
-        lengths = [
-            self.question.length,
-            *(int(str(n.facts["length"])) for n in self.books.notes if n.kind == "instances"),
-        ]
-        of_set = found["set"]
-        if of_set is not None and len(lengths) > 1 and of_set.start < (lengths[-2] or 0):
+        of_set, before = found["set"], self._size_before()
+        if of_set is not None and of_set.start < before:
             raise LedgerDamaged(
-                f"bets about the larger set begin at position {of_set.start}, among the {lengths[-2]} instances that "
+                f"bets about the larger set begin at position {of_set.start}, among the {before} instances that "
                 "were there before: their order is not uniform over the larger set"
             )
         return found["set"], found["drawn"]
+
+    def _size_before(self) -> int:
+        """Return how many instances there were before the last ones were added; 0 if none were added."""
+        added = [int(str(note.facts["length"])) for note in self.books.notes if note.kind == "instances"]
+        return (self.question.length or 0, *added)[-2] if added else 0
 
     def _check_in_time(self, terms: _Terms, sequence: int) -> None:
         ranked = sorted([*terms.ranking, *(config for config, _ in terms.joined)])
@@ -216,16 +248,18 @@ class SetCheck(Check):
 
     # ------------------------------------------------------------------ the claims
 
-    def _check_claim(self, held: Certificate, terms: _Terms | None, size: int | None) -> None:
+    def _fits(self, held: Certificate) -> bool:
+        """Return whether a claim is made under documented terms."""
+        told = {name: Fraction(repr(share)) for name, share in held.shares}
+        return held.n_configs == self.books.n_configs and held.gamma is None and told == _SHARES
+
+    def _check_claim(self, held: Certificate, table: ShareTable | None, size: int | None) -> None:
         """Check one of the two claims; `size` is None for the one about the distribution."""
         about = Population.DRAWN if size is None else Population.THESE
-        told = {name: Fraction(repr(share)) for name, share in held.shares}
         fits = (
-            held.n_configs == self.books.n_configs
+            self._fits(held)
             and Fraction(held.delta) == self.question.delta
-            and held.gamma is None
             and held.mode == "selection"
-            and told == _SHARES
             and held.population == about
             and held.config == self.held.config
         )
@@ -238,97 +272,87 @@ class SetCheck(Check):
                 raise LedgerDamaged(
                     f"the certificate counts {held.instances_run} instances known exactly; the rows show {known}"
                 )
+        where = "the distribution of the instances" if size is None else f"exactly these {size:,} instances"
         if held.epsilon < 1.0:
-            for config in range(held.n_configs):
-                if config != held.config and not self._shown(config, held, terms, size):
-                    raise LedgerDamaged(
-                        f"the certificate says that no configuration is better than number {held.config} by more than "
-                        f"{held.epsilon!r} ({about}), but the rows do not show it for configuration {config}"
-                    )
-        self._check_interval(held, terms, size)
-        self.account.append(
-            f"number {held.config} is within {held.epsilon:.6g} of every other one on "
-            + ("the distribution of the instances" if size is None else f"exactly these {size:,} instances")
-            + f" (up to {_SLACK:g} of rounding)"
-        )
+            self.account.append(f"{self._check_epsilon(held, table, size)} on {where} (up to {_SLACK:g} of rounding)")
+        else:
+            self.account.append(f"nothing is claimed about others on {where} yet")
+        self._check_interval(held, table, size)
+
+    def _check_epsilon(self, held: Certificate, table: ShareTable | None, size: int | None) -> str:
+        """Check that no configuration of the claim is better by more than epsilon; return what was found."""
+        for config in range(held.n_configs):
+            if config != held.config and not self._shown(config, held, table, size):
+                raise LedgerDamaged(
+                    f"the certificate says that no configuration is better than number {held.config} by more than "
+                    f"{held.epsilon!r} ({held.population}), but the rows do not show it for configuration {config}"
+                )
+        return f"number {held.config} is within {held.epsilon:.6g} of every other one"
 
     def _certain(self, config: int, leader: int) -> float:
         """Return by how much a configuration can be ahead of another one on the set, for certain."""
         return (math.fsum(self._high[config]) - math.fsum(self._low[leader])) / len(self._low[leader])
 
-    def _shown(self, config: int, held: Certificate, terms: _Terms | None, size: int | None) -> bool:
+    def _shown(self, config: int, held: Certificate, table: ShareTable | None, size: int | None) -> bool:
         margin = held.epsilon + _SLACK
         if size is not None and self._certain(config, held.config) <= margin:
             return True
-        if terms is None:
+        if table is None:
             return False
-        if self._wins(held.config, config, margin, terms, size):
+        if self._wins(held.config, config, margin, table, size):
             return True
         if size is None:
             return False
         # By what a former leader has shown, if that one is not ahead of the recommended one by too much for certain.
         return any(
-            self._wins(former, config, margin - ahead, terms, size)
-            for former in range(held.n_configs)
+            self._wins(former, config, margin - ahead, table, size)
+            for former in range(self.books.n_configs)
             if former not in (config, held.config) and (ahead := self._certain(former, held.config)) <= margin
         )
 
-    def _wins(self, leader: int, config: int, margin: float, terms: _Terms, size: int | None) -> bool:
+    def _wins(self, leader: int, config: int, margin: float, table: ShareTable, size: int | None) -> bool:
         """Return whether the rows show, at some length of the prefix, a lead of less than `margin`."""
         if not 0.0 <= margin < 1.0 + _SLACK:
             return margin >= 1.0
         # A position that only one of the two was run on counts too: the other's utility there is between 0 and 1.
         length = max(self._length[leader], self._length[config])
-        begin = max(terms.begin(leader), terms.begin(config))
-        if length <= begin:
+        begin, share = max(table.begin(leader), table.begin(config)), table.duel(leader, config)
+        if length <= begin or share is None:
             return False
         ahead = np.minimum(above(self._high[config, :length] - self._low[leader, :length]), 1.0)
-        level = 1 / (self.question.delta * terms.weight(leader) * _share(terms, leader, config))
-        return _BETS.ever_worth(_paired_factors(ahead, margin, begin, size), level)
+        return _BETS.ever_worth(_paired_factors(ahead, margin, begin, size), 1 / (self.question.delta * share))
 
-    def _check_interval(self, held: Certificate, terms: _Terms | None, size: int | None) -> None:
+    def _check_interval(self, held: Certificate, table: ShareTable | None, size: int | None) -> None:
         """Check both ends of the interval shown; the upper end is a lower end of what is missing to 1."""
         low, high = self._low[held.config], self._high[held.config]
+        shares = (None, None) if table is None else table.ends(held.config)
         for word, bound, values, share in (
-            ("least", held.utility_low, low, LOWER),
-            ("most", 1.0 - held.utility_high, 1.0 - high, SHOWN),
+            ("least", held.utility_low, low, shares[0]),
+            ("most", 1.0 - held.utility_high, 1.0 - high, shares[1]),
         ):
-            certain = 0.0 if size is None else math.fsum(values) / size
-            if bound > certain + _SLACK and not self._at_least(held, bound, values, share, terms, size):
+            begin = 0 if table is None else table.begin(held.config)
+            if not self._at_least(held.config, bound, values, share, begin, size):
                 raise LedgerDamaged(
                     f"the certificate says that number {held.config} is worth at {word} "
                     f"{(held.utility_low if word == 'least' else held.utility_high)!r}, which the rows do not show"
                 )
 
     def _at_least(  # noqa: PLR0917 (one statement)
-        self,
-        held: Certificate,
-        bound: float,
-        values: FloatArray,
-        share: Fraction,
-        terms: _Terms | None,
-        size: int | None,
+        self, config: int, bound: float, values: FloatArray, share: Fraction | None, begin: int, size: int | None
     ) -> bool:
-        """Return whether values with these low ends show a mean of at least `bound`."""
-        if terms is None or terms.late(held.config):
+        """Return whether values with these low ends show a mean of at least `bound`, for certain or by bets."""
+        if bound <= (0.0 if size is None else math.fsum(values) / size) + _SLACK:
+            return True
+        if share is None:
             return False
-        length = self._length[held.config]
-        level = 1 / (self.question.delta * terms.weight(held.config) * share)
+        length = self._length[config]
         known = np.maximum(below(values[:length]), 0.0)
         mean = np.full(length, bound - _SLACK)
         if size is not None:
             grains = np.floor(known * _GRAIN)
             before = (grains.cumsum() - grains) / _GRAIN
             mean = np.minimum(above(above(above(size * mean) - before) / (size - np.arange(length))), 1.0)
-        return _BETS.ever_worth(_factors(known[terms.start :], mean[terms.start :]), level)
-
-
-def _share(terms: _Terms, leader: int, config: int) -> Fraction:
-    """Return the share of delta that pays for a duel, without the weight of the leader."""
-    late = terms.late(config)
-    if not late and not terms.late(leader):
-        return PAIRED
-    return LATE / 3 * (Fraction(1, late * (late + 1)) if late else 1)
+        return _BETS.ever_worth(_factors(known[begin:], mean[begin:]), 1 / (self.question.delta * share))
 
 
 def _paired_factors(ahead: FloatArray, margin: float, begin: int, size: int | None) -> FloatArray:

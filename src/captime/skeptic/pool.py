@@ -6,6 +6,7 @@ have no gaps; ranks at arrival follow from pilots alone. Then the claim is shown
 documented levels.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -52,7 +53,7 @@ class PoolCheck(Check):
     def check(self) -> None:
         """Refuse the certificate if the rows do not support it."""
         self._check_terms()
-        self._check_draws()
+        check_draws(self, self._who)
         self._check_positions()
         self.account.append(self._scores.check_captimes())
         if self.held.epsilon >= 1.0:
@@ -81,27 +82,6 @@ class PoolCheck(Check):
             raise LedgerDamaged(f"the certificate's mode is {held.mode}, but pools cover the selection only")
         if held.gamma is None or held.config >= self.books.n_configs:
             raise LedgerDamaged("the certificate names no gamma, or a configuration that was not registered")
-
-    def _check_draws(self) -> None:
-        """Random draws are what the space and the seed make them, in order, none left out."""
-        if self.question.space is None:
-            self.left_open[Trust.DRAWS] = "its configurations are a list, and no row shows that it was drawn at random"
-            return
-        try:
-            space = read_space_section(self.question.space, "the ledger's space", Path())
-        except ScenarioError as error:
-            raise LedgerDamaged(f"the space of this ledger cannot be read: {error}") from error
-        for (row, config), who in zip(self.books.configs, self._who, strict=True):
-            if who.kind == "draw" and config.settings.get("settings") != space.draw(self.question.seed, who.number - 1):
-                raise LedgerDamaged(
-                    f"row {row} registers configuration {config.index} as random draw number {who.number}, but the "
-                    "space and the seed give another one"
-                )
-        kinds = [who.kind for who in self._who]
-        self.account.append(
-            f"{kinds.count('draw'):,} random draws are those that the space and the seed give, in order; "
-            f"{kinds.count('proposal'):,} proposals count nothing for gamma"
-        )
 
     def _check_positions(self) -> None:
         """Check that no position is stepped over, and that proposals begin behind what could be known by then."""
@@ -221,3 +201,31 @@ class PoolCheck(Check):
                 "rows do not show"
             )
         self.account.append(f"its worth is between {held.utility_low:.6g} and {held.utility_high:.6g}")
+
+
+def check_draws(check: Check, who: Sequence[Arrival]) -> None:
+    """Check that random draws are what the space and the seed make them, in order, none left out.
+
+    Args:
+        check: The check that this is part of; what is found is added to its account.
+        who: All configurations, in the order in which they came.
+    """
+    question = check.question
+    if question.space is None:
+        check.left_open[Trust.DRAWS] = "its configurations are a list, and no row shows that it was drawn at random"
+        return
+    try:
+        space = read_space_section(question.space, "the ledger's space", Path())
+    except ScenarioError as error:
+        raise LedgerDamaged(f"the space of this ledger cannot be read: {error}") from error
+    for (row, config), each in zip(check.books.configs, who, strict=True):
+        if each.kind == "draw" and config.settings.get("settings") != space.draw(question.seed, each.number - 1):
+            raise LedgerDamaged(
+                f"row {row} registers configuration {config.index} as random draw number {each.number}, but the "
+                "space and the seed give another one"
+            )
+    kinds = [each.kind for each in who]
+    check.account.append(
+        f"{kinds.count('draw'):,} random draws are those that the space and the seed give, in order; "
+        f"{kinds.count('proposal'):,} proposals count nothing for gamma"
+    )
