@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.cli.shared import asking_to_stop, print_certificate, say
+from captime.certificate import Population
 from captime.drive import Observer
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
@@ -116,10 +117,11 @@ def on_surrogate(
         seed = wishes["seed"]
         if wishes["sampling"] == "given":
             raise ScenarioError("--sampling given means nothing with --surrogate, which draws instances; leave it out")
-        wishes["sampling"] = "replace"
+        # A claim about exactly these instances meets each of them once.
+        wishes["sampling"] = "shuffle" if wishes.get("population") == Population.THESE else "replace"
         maker = Proposer(space, seed, model=model)
         if table is not None:
-            learnt = Learnt(space, table, settings, seed=seed)
+            learnt = Learnt(space, table, settings, sampling=wishes["sampling"], seed=seed)
             checked = learnt.validated(parse_utility(wishes["utility"]))
             learnt.law += "" if checked is None else f" {checked}"
             return maker, learnt

@@ -131,7 +131,13 @@ def assumptions(result: Simulation) -> list[str]:
 def _assumptions_on_space(result: Simulation, pooled: Pooled) -> list[str]:
     """The same where a target stood for the program."""
     said = [pooled.law]
-    if result.population == "finite":
+    if result.certificate.population is Population.THESE:
+        said.append(
+            f"The {result.certificate.instances:,} instances were met in a random order (seed {result.seed}), each "
+            "once; nothing is assumed about where they come from. The claim about more like them assumes that they are "
+            "a fair sample."
+        )
+    elif result.population == "finite":
         said.append(f"Instances are drawn with replacement from {pooled.n_instances:,} (seed {result.seed}).")
     if result.certificate.gamma:
         said.append("Gamma is a share of random configurations, by the laws of the parameters.")

@@ -158,6 +158,9 @@ def _run_words(held: Certificate) -> str:
     count, run = held.instances or 0, held.instances_run or 0
     if run >= count:
         return f"all {count:,} were run with it"
+    if held.gamma is not None:
+        # Even all runs would leave it to chance what was drawn from the space.
+        return f"{run:,} of {count:,} were run with it"
     return f"certain if all were run; {run:,} of {count:,} were"
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Population
 from captime.drive import Observer, drive
 from captime.errors import InvariantViolated, ScenarioError
 from captime.plans.protocol import Plan
@@ -16,7 +16,7 @@ from captime.procedures.around import AroundProcedure
 from captime.procedures.options import build_procedure
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.protocol import Procedure
-from captime.simulation.on_table import check_wishes
+from captime.simulation.on_table import check_wishes, population_of
 from captime.simulation.result import Found, Pooled, Simulation
 from captime.simulation.target import Target
 from captime.sources import RuntimeTable
@@ -135,6 +135,7 @@ def simulate_on_space(
     observer: Observer | None = None,
     interrupted: Callable[[], bool] = _never,
     names: list[str] | None = None,
+    population: Population | str = Population.DRAWN,
 ) -> Simulation:
     """Run a campaign on a space as if there were a program.
 
@@ -154,6 +155,8 @@ def simulate_on_space(
         observer: Called after every decision.
         interrupted: Asked between decisions.
         names: Is filled with the names of the configurations as they come.
+        population: `these` for the best on exactly the instances of the target, which then has to have an end and to
+            be met in random order; `drawn` for the distribution they come from.
 
     >>> from captime.spaces import Proposer
     >>> from captime.spaces.formats.section import read_section
@@ -172,6 +175,12 @@ def simulate_on_space(
             "simulate on a table whose rows were drawn from the space"
         )
     worth = utility_of(utility)
+    about = population_of(population, sampling, procedure)
+    if about is Population.THESE and target.length is None:
+        raise ScenarioError(
+            f"population is 'these', but {target.name} has instances without end, so there is no set to speak about; "
+            "name a table of recorded runs, or use population 'drawn'"
+        )
     limit = getattr(maker, "limit", None)
     problem = Problem(
         n_configs=max(1, maker.n_listed),
@@ -183,6 +192,7 @@ def simulate_on_space(
         n_instances=target.length,
         seed=seed,
         pool=PoolTerms(maker.n_listed, model=maker.model, draws_first=maker.draws_first, limit=limit),
+        population=about,
     )
     made = build_procedure(procedure, PROCEDURES, problem, options or {})
     replay = TargetReplay(target, made.plan, worth, accounting=accounting, pays=made.pays)
@@ -190,6 +200,7 @@ def simulate_on_space(
     growing.grow(problem.n_configs)
     outcome = drive(growing, replay, budget=budget, observer=observer, interrupted=interrupted)
     held = outcome.certificate
+    worths = _on_set(target, len(growing.settings)) if about is Population.THESE else target.worths
     return Simulation(
         table=Pooled(
             name=target.name,
@@ -199,7 +210,7 @@ def simulate_on_space(
             n_instances=target.n_instances,
             law=target.law,
             proposals=sum(maker.origin(index) == "model" for index in range(len(growing.settings))),
-            found=_found(growing.settings, held, target, worth, listed=maker.n_listed > 0),
+            found=_found(growing.settings, held, target.anyone(_COMPARED), worths, worth, listed=maker.n_listed > 0),
         ),
         utility=worth,
         procedure=procedure,
@@ -216,10 +227,43 @@ def simulate_on_space(
     )
 
 
-def _found(settings: list[Settings], held: Certificate, target: Target, utility: Utility, *, listed: bool) -> Found:
+Worths = Callable[[Sequence[Settings], Utility], FloatArray]
+"""What configurations are really worth, from their settings and the utility."""
+
+
+def _on_set(target: Target, known: int) -> Worths:
+    """Return what configurations are worth on exactly the instances of a target.
+
+    Args:
+        target: Answers for them.
+        known: How many configurations it has been told of.
+    """
+    told = iter(range(known, 10**9))
+
+    def worths(settings: Sequence[Settings], utility: Utility) -> FloatArray:
+        length = target.length or 0
+        means = []
+        for each in settings:
+            target.add(each)
+            seconds = target.seconds(next(told), 0, length)
+            means.append(float(np.where(seconds < target.limit, utility(seconds), 0.0).mean()))
+        return np.array(means)
+
+    return worths
+
+
+def _found(
+    settings: list[Settings],
+    held: Certificate,
+    drawn: Sequence[Settings],
+    worths: Worths,
+    utility: Utility,
+    *,
+    listed: bool,
+) -> Found:
     """What the answer is really worth."""
-    everybody: FloatArray = target.worths(settings, utility)
-    anyone: FloatArray = target.worths(target.anyone(_COMPARED), utility)
+    everybody: FloatArray = worths(settings, utility)
+    anyone: FloatArray = worths(drawn, utility)
     return Found(
         settings=settings[held.config],
         worth=float(everybody[held.config]),
