@@ -1,4 +1,4 @@
-"""What race and pool decide on a seeded table, at 1, 8 and 64 virtual slots: exactly what was recorded.
+"""What race and pool decide on a seeded table and on a fixed set, at 1, 8 and 64 virtual slots: what was recorded.
 
 These traces guard the rules of deciding. A change that makes one of them differ makes old ledgers impossible to resume,
 so it needs the next number (`captime.certificate.RULES`) and a new recording, made by running this file:
@@ -7,20 +7,23 @@ so it needs the next number (`captime.certificate.RULES`) and a new recording, m
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from captime.certificate import RULES
+from captime.certificate import RULES, Population
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
+from captime.procedures.fixed_set import FixedSetRace
 from captime.procedures.pool import Pool
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.protocol import Procedure
 from captime.procedures.race import Race
+from captime.procedures.set_pool import FixedSetPool
 from captime.runs import RunRequest
 from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
@@ -28,7 +31,8 @@ from captime.utilities import parse_utility
 
 RECORDED = Path(__file__).parent / "rules_of_deciding.json"
 UTILITY = parse_utility("log-laplace(20, 1)")
-KINDS, SLOTS = ("race", "race, schedule 2", "pool"), (1, 8, 64)
+ON_A_SET = ("race on a set", "pool on a set")
+KINDS, SLOTS = ("race", "race, schedule 2", "pool", *ON_A_SET), (1, 8, 64)
 SCHEDULES = {"race": 1, "race, schedule 2": 2}
 """Campaigns keep the schedule they were begun with, so decisions of each one are guarded."""
 SHOWN = 24
@@ -36,7 +40,15 @@ SHOWN = 24
 
 
 def procedure_of(kind: str, limit: float) -> Procedure:
-    """A race of 12 listed configurations, or a pool that draws and proposes up to 40."""
+    """A race of 12 listed configurations, or a pool of up to 40; on a stream, or on a set of 60 instances."""
+    if kind in ON_A_SET:
+        pool = kind == "pool on a set"
+        problem = Problem(40 if pool else 12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=60, seed=11)
+        problem = replace(problem, population=Population.THESE)
+        if pool:
+            terms = PoolTerms(n_listed=2, model=True, limit=40)
+            return FixedSetPool(replace(problem, pool=terms), gamma=0.3)
+        return FixedSetRace(problem)
     if kind in SCHEDULES:
         schedule = SCHEDULES[kind]
         return Race(Problem(12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=1500, seed=11, schedule=schedule))
@@ -46,7 +58,8 @@ def procedure_of(kind: str, limit: float) -> Procedure:
 
 def decided(kind: str, slots: int) -> dict[str, Any]:
     """The runs that were asked for, in order, and the certificates that were held on the way."""
-    table = synthetic_table(5, 12 if kind in SCHEDULES else 40, 1500, limit=300.0)
+    listed = kind in SCHEDULES or kind == "race on a set"
+    table = synthetic_table(5, 12 if listed else 40, 60 if kind in ON_A_SET else 1500, limit=300.0)
     procedure = procedure_of(kind, table.limit)
     executor = VirtualExecutor(table, stream_of("given", table.groups, 0), slots)
     runs: list[list[int]] = []
@@ -54,7 +67,12 @@ def decided(kind: str, slots: int) -> dict[str, Any]:
     submit = executor.submit
 
     def watch(requests: list[RunRequest]) -> None:
-        runs.extend([request.config, request.instance] for request in requests)
+        # On a set, a run may be made again with a longer captime.
+        longer = kind in ON_A_SET
+        runs.extend(
+            [request.config, request.instance, *([round(1e6 * request.captime)] if longer else [])]
+            for request in requests
+        )
         submit(requests)
 
     def look(made: Procedure, *_: object) -> None:

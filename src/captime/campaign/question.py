@@ -205,11 +205,17 @@ class GoalsInOrder(AroundProcedure):
     def finished(self) -> str | None:
         """See the protocol."""
         while True:
-            complete = not any(isinstance(change, AddedConfigurations) for change in self._waiting)
+            # A claim about exactly these instances has to be about all of them, as it has to cover every configuration.
+            on_set = self._procedure.certificate().population is Population.THESE
+            needed = (AddedConfigurations, MoreInstances) if on_set else (AddedConfigurations,)
+            complete = not any(isinstance(change, needed) for change in self._waiting)
             if complete and self._last is not None and reached(self._procedure, self._last):
                 return "epsilon"
             content = super().finished()
-            due = None if content is None else next((each for each in self._waiting if _due(each, content)), None)
+            if content is None:
+                return None
+            waiting = (each for each in self._waiting if isinstance(each, needed) or _due(each, content))
+            due = next(waiting, None)
             if due is None:
                 return content
             self._waiting.remove(due)

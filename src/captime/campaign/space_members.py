@@ -14,7 +14,7 @@ from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
 from captime.procedures.around import AroundProcedure
-from captime.procedures.protocol import Procedure
+from captime.procedures.protocol import BetsLater, Procedure
 from captime.programs.protocol import Configuration, GrowingProgram
 from captime.spaces import Lessons, Proposer, Settings
 from captime.targets import Targets
@@ -64,7 +64,7 @@ class SpaceMembers:
         Args:
             size: How many.
             evidence: What is known of those there are.
-            starts: On which position of the stream each will begin, by index; 0 for those not named.
+            starts: The first position of the stream that counts for each, by index; 0 for those not named.
         """
         while len(self.rows) < size:
             index = len(self.rows)
@@ -140,5 +140,7 @@ class GrowingProcedure(AroundProcedure):
         if len(targets):
             first = [0] * len(targets) if targets.first is None else targets.first.tolist()
             starts = dict(zip(targets.config.tolist(), first, strict=True))
+            if isinstance(self._procedure, BetsLater):
+                starts = {config: self._procedure.first_counted(config) for config in starts}
             self._roster.grow(int(targets.config.max()) + 1, self._evidence, starts)
         return targets

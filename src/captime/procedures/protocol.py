@@ -131,3 +131,12 @@ class TakesNewcomers(Protocol):
     def newcomers(self, count: int, earliest: int = 0) -> int:
         """Add `count` configurations, judged on no position before `earliest`. Return the index of the first."""
         ...
+
+
+@runtime_checkable
+class BetsLater(Protocol):
+    """A procedure whose configurations run from the first position on, while later positions alone count for some."""
+
+    def first_counted(self, config: int) -> int:
+        """Return the first position that counts for a configuration; 0 if it knew nothing of any position."""
+        ...

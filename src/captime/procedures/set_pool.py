@@ -2,7 +2,7 @@
 
 Configurations come as in `pool`: the default and favourites, random draws, proposals. Each is run on the positions of
 one uniformly random order of the set, and utilities are bet on without replacement, as in the race on a set. Shares of
-delta are fixed at arrival. docs/fixed-sets.md, step 12, has the proof; when a configuration is added, which one is run
+delta are fixed at arrival. docs/fixed-sets.md, step 11, has the proof; when a configuration is added, which one is run
 and which one leads touch only the cost.
 """
 
@@ -136,10 +136,10 @@ class FixedSetPool(SetSchedule):
             return False
         if len(self._in_pilot()) >= max(1, self._slots // self._pilot):
             return False
-        if not len(self._rivals()) or self._used_up():
-            return True
         if self._alone_pays():
             return False
+        if not len(self._rivals()) or self._used_up():
+            return True
         stakes = Stakes(self.certificate().epsilon, gamma, self._mean(self.leader))
         looked = float(self._pilot_seconds.sum())
         spent = 0.0 if self._tally is None else float(self._tally.seconds.sum())
@@ -215,6 +215,10 @@ class FixedSetPool(SetSchedule):
             if self.shares.origin[config] == "model":
                 begin = max(frontier, self._earliest.get(config, 0))
                 self._of_set.begins[config] = self._of_draws.begins[config] = begin
+
+    def first_counted(self, config: int) -> int:
+        """Return the first position that counts for a configuration; 0 if it knew nothing of any position."""
+        return self._of_set.begins.get(config, 0)
 
     def _further(self, slots: int) -> Targets:
         """Run the leader alone on more positions, and then with longer captimes."""
@@ -409,7 +413,7 @@ class FixedSetPool(SetSchedule):
             return None
         room = self.terms.room(self.size)
         if not len(self._rivals()):
-            return None if room or len(self._in_pilot()) else "configurations"
+            return None if room or len(self._in_pilot()) or self._alone_pays() else "configurations"
         if not self._used_up() or (room and self._draws_missing()):
             return None
         return "instances"

@@ -300,6 +300,8 @@ def these_words(count: int, seed: str, held: Certificate) -> list[str]:
     """
     best = f'"Best" means best on average over exactly these {count:,} instances, each with its seed'
     said = [f"{best}, met in random order{seed}; nothing is assumed about where they come from."]
+    if held.gamma is not None:
+        said.append("They were not chosen by how configurations do on them that were drawn from the space.")
     if held.other is not None:
         said.append("Only the claim about what is to come takes them as independent draws from that.")
     return said

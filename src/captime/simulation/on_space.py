@@ -200,7 +200,9 @@ def simulate_on_space(
     growing.grow(problem.n_configs)
     outcome = drive(growing, replay, budget=budget, observer=observer, interrupted=interrupted)
     held = outcome.certificate
-    worths = _on_set(target, len(growing.settings)) if about is Population.THESE else target.worths
+    on_set = about is Population.THESE
+    matrix = _matrix_seconds(target, len(growing.settings), problem.captime_top) if on_set else None
+    worths = _on_set(target, len(growing.settings)) if on_set else target.worths
     return Simulation(
         table=Pooled(
             name=target.name,
@@ -224,7 +226,14 @@ def simulate_on_space(
         seed=seed,
         accounting=accounting,
         outcome=outcome,
+        matrix_cpu_seconds=matrix,
     )
+
+
+def _matrix_seconds(target: Target, n_configs: int, captime: float) -> float:
+    """Return what it costs to run every configuration of the pool on every instance up to a captime."""
+    length = target.length or 0
+    return sum(float(np.minimum(target.seconds(config, 0, length), captime).sum()) for config in range(n_configs))
 
 
 Worths = Callable[[Sequence[Settings], Utility], FloatArray]

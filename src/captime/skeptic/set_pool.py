@@ -1,6 +1,6 @@
 """A growing pool on a fixed set of instances, proved again: the claims of `fixed_set`, with shares by arrival.
 
-What the proof (docs/fixed-sets.md, step 12) needs is checked: random draws as the space and the seed give them, a pilot
+What the proof (docs/fixed-sets.md, step 11) needs is checked: random draws as the space and the seed give them, a pilot
 whose positions and captime were written down before the first run, ranks that follow from it, and for every proposal a
 first position behind everything that had been run when it was made.
 """
@@ -19,7 +19,7 @@ from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas, arrivals, f
 from captime.skeptic.fixed_set import SetCheck, ShareTable
 from captime.skeptic.pool import check_draws
 
-# Shares of delta, docs/fixed-sets.md step 12. They sum to 1, for each of the two claims.
+# Shares of delta, docs/fixed-sets.md step 11. They sum to 1, for each of the two claims.
 DRAWS, PAIRED, LOWER, SHOWN = (Fraction(share, 100) for share in (40, 47, 10, 3))
 _SHARES = {"draws": DRAWS, "paired": PAIRED, "lower": LOWER, "shown": SHOWN}
 _GAMMA = 0.1
