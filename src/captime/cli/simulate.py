@@ -15,8 +15,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from captime.cli.shared import asking_to_stop, print_certificate, say
 from captime.certificate import Population
+from captime.cli.shared import asking_to_stop, print_certificate, say
 from captime.drive import Observer
 from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
