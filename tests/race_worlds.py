@@ -143,6 +143,28 @@ def late_bloomers(n_configs: int) -> JointWorld:
     return JointWorld(parse_utility("log-laplace(60, 1)"), seconds, np.array([0.4, 0.6]))
 
 
+def one_excellent(n_configs: int) -> JointWorld:
+    """One answers nearly everything at once; the others need minutes, or never answer."""
+    best = np.arange(n_configs) == n_configs // 2
+    slow = np.linspace(150.0, 600.0, n_configs)
+    seconds = np.stack((np.where(best, 0.5, slow), np.where(best, 3.0, NEVER), np.where(best, 250.0, slow)))
+    return JointWorld(parse_utility("log-laplace(60, 1)"), seconds, np.array([0.5, 0.45, 0.05]), goal=0.1)
+
+
+def near_ties(n_configs: int) -> JointWorld:
+    """All take nearly the same time, whatever the instance; half of them are exactly alike."""
+    pace = np.where(np.arange(n_configs) % 2 == 0, 1.0, np.linspace(0.95, 1.05, n_configs))
+    hardness = np.array([1.0, 8.0, 30.0, 90.0])
+    return JointWorld(parse_utility("uniform(60)"), hardness[:, None] * pace, np.full(4, 0.25), goal=0.02)
+
+
+def best_ranks_last(n_configs: int) -> JointWorld:
+    """The others are done sooner with what they can do; the best, listed last, does much more, but slowly."""
+    best = np.arange(n_configs) == n_configs - 1
+    seconds = np.stack((np.where(best, 18.0, 0.5), np.where(best, 18.0, NEVER), np.full(n_configs, NEVER)))
+    return JointWorld(parse_utility("uniform(60)"), seconds, np.array([0.4, 0.5, 0.1]), goal=0.1)
+
+
 def _by_place(law: str, *, same: bool) -> Callable[[int], RaceWorld]:
     return lambda n_configs: LAWS[law](alike(n_configs) if same else mixed(n_configs))
 
@@ -166,3 +188,8 @@ WORLDS: dict[str, Callable[[int], RaceWorld]] = {
     "identical log_normal": _by_place("log_normal", same=True),
 }
 """Worlds by name, each for any number of configurations."""
+
+CONFIGURED: dict[str, Callable[[int], RaceWorld]] = {
+    world.__name__: world for world in (one_excellent, near_ties, best_ranks_last)
+}
+"""Worlds like tables of many configurations of one solver, where runs begin with short captimes."""

@@ -29,7 +29,7 @@ from race_harness import (
     scores,
     upper_wrong,
 )
-from race_worlds import WORLDS, tosses
+from race_worlds import CONFIGURED, WORLDS, tosses
 from runtime_laws import LAWS, mixed
 
 Record = Callable[[str, object], None]
@@ -144,6 +144,29 @@ def test_the_other_forms_of_the_race_are_wrong_no_more_often_than_allowed(
     """40 races in each of the hardest worlds, counted together."""
     parts = [raced(name, 3, racing, 40) for name in HARDEST]
     check(about, {kind: np.concatenate([part[kind] for part in parts]) for kind in parts[0]}, record_property)
+
+
+# As many configurations as short captimes take, and some more.
+MANY = 44
+
+
+def raced_with_many(name: str, repetitions: int) -> dict[str, BoolArray]:
+    """Whole races of many configurations, most of whose runs are stopped before their draw."""
+    racing = Racing(60, QUICK, epsilon=0.15)
+    return race_failures(CONFIGURED[name](MANY), racing, repetitions, crc32(f"{name}-{MANY}".encode()))
+
+
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_races_of_many_configurations_are_wrong_no_more_often_than_allowed(name: str, record_property: Record) -> None:
+    """15 races with captimes that follow from everything known so far, looked at after every decision."""
+    check(name, raced_with_many(name, 15), record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_at_full_size_races_of_many_are_wrong_no_more_often_than_allowed(name: str, record_property: Record) -> None:
+    """2,000 races per world."""
+    check(name, raced_with_many(name, 2000), record_property)
 
 
 def test_a_scout_that_cannot_be_right_is_rarely_content(record_property: Record) -> None:
