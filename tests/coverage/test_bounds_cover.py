@@ -12,9 +12,9 @@ from scipy.stats import binom
 
 from captime.arrays import FloatArray, IntArray
 from captime.bounds import BOUNDS, Moments, Use, check_fit
-from captime.bounds.empirical_bernstein import empirical_bernstein_lower
 from captime.bounds.mixture import BinnedMixture, PairedMixture, mixture_lower_finite, mixture_upper_finite, sine_nodes
 from captime.errors import ScenarioError
+from captime_research.bounds import EmpiricalBernstein, empirical_bernstein_lower
 
 DELTA = 0.1
 LOG_INVERSE = float(-np.log(DELTA))
@@ -202,9 +202,9 @@ def test_cutting_a_run_can_raise_empirical_bernstein_so_it_is_refused() -> None:
     assert empirical_bernstein_lower(Moments.of(cut), level) > empirical_bernstein_lower(Moments.of(scores), level)
     adaptive = Use("adaptive", frozenset({"moments"}), looks_often=True, pays_for_looks=True, intervals=True)
     with pytest.raises(ScenarioError, match=r"can rise when a score falls"):
-        check_fit("empirical-bernstein", BOUNDS["empirical-bernstein"], adaptive)
+        check_fit("empirical-bernstein", EmpiricalBernstein, adaptive)
     settled = Use("settled", frozenset({"moments"}), looks_often=True, pays_for_looks=True, intervals=False)
-    check_fit("empirical-bernstein", BOUNDS["empirical-bernstein"], settled)
+    check_fit("empirical-bernstein", EmpiricalBernstein, settled)
 
 
 # ---------------------------------------------------------------- rounding

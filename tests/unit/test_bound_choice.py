@@ -27,7 +27,7 @@ def test_up_with_kl_needs_no_more_rounds_than_with_hoeffding() -> None:
 @pytest.mark.parametrize(
     ("bound", "reason"),
     [
-        ("empirical-bernstein", "can rise when a score falls"),
+        ("mixture-moments", "can rise when a score falls"),
         ("mixture", "computed from"),
         ("mixture-pairs", "two configurations on the same positions"),
         ("nosuch", "there is no bound 'nosuch'"),

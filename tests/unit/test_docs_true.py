@@ -17,7 +17,7 @@ from captime.cli.run import run_command
 from captime.procedures.options import option_types
 from captime.report.simulated import as_json
 from captime.sources.synthetic import synthetic_table
-from captime.trace import COLUMNS
+from captime.trace import BOOK_COLUMNS, COLUMNS
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -177,7 +177,7 @@ def test_the_layers_shown_are_those_that_are_checked() -> None:
 def test_the_trace_columns_are_the_documented_ones(workplace: Path) -> None:
     """Every column has its row in docs/procedures.md, in the order in which it is written."""
     documented = first_column(section("docs/procedures.md", "The trace"))
-    assert documented == [*COLUMNS, "config_name"]
+    assert documented == [*COLUMNS, *BOOK_COLUMNS, "config_name"]
     assert typed("captime simulate examples/solvers.csv --utility 'uniform(60)' --trace t.csv").exit_code in (0, 3)
     assert (workplace / "t.csv").read_text(encoding="utf-8").splitlines()[0].split(",") == documented
 

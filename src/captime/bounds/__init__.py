@@ -8,7 +8,6 @@ from typing import Any
 
 from captime.bounds.binned_mixture import BinnedMixture
 from captime.bounds.dkw import Dkw
-from captime.bounds.empirical_bernstein import EmpiricalBernstein
 from captime.bounds.fan import Fan
 from captime.bounds.fit import Use, check_fit, misfits
 from captime.bounds.hoeffding import Hoeffding, hoeffding_radius
@@ -16,7 +15,6 @@ from captime.bounds.kl import Kl, KlSequence
 from captime.bounds.mixture import Mixture
 from captime.bounds.moments import Moments
 from captime.bounds.paired_mixture import PairedMixture
-from captime.bounds.plug_in_betting import PlugInBernstein, PlugInBetting
 from captime.bounds.protocol import Bound, Declared, MomentBound, SampleBound
 from captime.bounds.regret import RegretBetting
 
@@ -25,9 +23,6 @@ BOUNDS: dict[str, type[Any]] = {
     "hoeffding": Hoeffding,
     "kl": Kl,
     "kl-sequence": KlSequence,
-    "empirical-bernstein": EmpiricalBernstein,
-    "plug-in-bernstein": PlugInBernstein,
-    "plug-in-betting": PlugInBetting,
     "mixture": Mixture,
     "mixture-regret": RegretBetting,
     "mixture-moments": Fan,

@@ -27,7 +27,9 @@ class BinnedMixture:
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = True
     needs: ClassVar[str] = "bins"
-    summary: ClassVar[str] = "mixture betting on rounded scores: many configurations at once, cost independent of n"
+    summary: ClassVar[str] = (
+        "mixture betting on rounded scores, used by race and pool: many configurations at once, cost independent of n"
+    )
 
     def __init__(
         self,

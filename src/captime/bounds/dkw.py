@@ -112,7 +112,9 @@ class Dkw:
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = True
     needs: ClassVar[str] = "samples"
-    summary: ClassVar[str] = "a band around the whole distribution (DKW): every utility at once, all n at once"
+    summary: ClassVar[str] = (
+        "a band around the whole distribution (DKW), used by reports: every utility at once, all n at once"
+    )
 
     def __init__(self, first: int = 32) -> None:
         self.first = first

@@ -61,7 +61,9 @@ class Fan:
     monotone: ClassVar[bool] = False
     time_uniform: ClassVar[bool] = True
     needs: ClassVar[str] = "moments"
-    summary: ClassVar[str] = "a cheap floor under mixture betting from n, the sum and the sum of squares"
+    summary: ClassVar[str] = (
+        "a cheap floor under mixture-regret, inside mixture: from n, the sum and the sum of squares"
+    )
 
     def __call__(self, low: Moments, high: Moments, log_inverse: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """See the protocol of moment bounds."""

@@ -24,7 +24,9 @@ class Hoeffding:
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = False
     needs: ClassVar[str] = "sums"
-    summary: ClassVar[str] = "the paper's bound: sums only, one radius per (n, captime level), paid by a union"
+    summary: ClassVar[str] = (
+        "the paper's bound, the default of up: sums only, one radius per (n, captime level), paid by a union"
+    )
 
     def __call__(
         self, n: IntArray, low: FloatArray, high: FloatArray, log_inverse: FloatArray, floor: FloatArray, /

@@ -74,7 +74,9 @@ class Kl:
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = False
     needs: ClassVar[str] = "sums"
-    summary: ClassVar[str] = "Chernoff's bound by KL divergence: sums only, sharper than Hoeffding near 0 and 1"
+    summary: ClassVar[str] = (
+        "Chernoff's bound by KL divergence, an option of up: sums only, sharper than Hoeffding near 0 and 1"
+    )
 
     def __call__(
         self, n: IntArray, low: FloatArray, high: FloatArray, log_inverse: FloatArray, floor: FloatArray, /
@@ -92,7 +94,9 @@ class KlSequence(Kl):
     """Chernoff's bound at all numbers of samples at once: the price is R(n) more, the regret of mixing over coins."""
 
     time_uniform: ClassVar[bool] = True
-    summary: ClassVar[str] = "the time-uniform form of kl: one event covers all n, for a price of about half of ln(πn)"
+    summary: ClassVar[str] = (
+        "the time-uniform form of kl, an option of up: one event covers all n, for a price of about half of ln(πn)"
+    )
 
     def __call__(
         self, n: IntArray, low: FloatArray, high: FloatArray, log_inverse: FloatArray, floor: FloatArray, /

@@ -102,7 +102,9 @@ class Mixture:
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = True
     needs: ClassVar[str] = "samples"
-    summary: ClassVar[str] = "mixture betting: all n at once, any captimes, narrow where scores vary little"
+    summary: ClassVar[str] = (
+        "mixture betting, used by fixed-captimes and reports: all n at once, any captimes, narrow for small variances"
+    )
 
     def __init__(self, nodes: int = 64) -> None:
         self.nodes = sine_nodes(nodes)

@@ -27,7 +27,9 @@ class PairedMixture:
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = True
     needs: ClassVar[str] = "pairs"
-    summary: ClassVar[str] = "mixture betting on differences of two configurations on the same positions"
+    summary: ClassVar[str] = (
+        "mixture betting on differences of two configurations on the same positions, used by race and pool"
+    )
 
     def __init__(
         self,

@@ -85,7 +85,9 @@ class RegretBetting:
     monotone: ClassVar[bool] = True
     time_uniform: ClassVar[bool] = True
     needs: ClassVar[str] = "samples"
-    summary: ClassVar[str] = "the best bet in hindsight less its regret: like the mixture, a little wider, no nodes"
+    summary: ClassVar[str] = (
+        "the best bet in hindsight less its regret, where the search for the mixture begins: a little wider, no nodes"
+    )
 
     def __call__(self, low: FloatArray, high: FloatArray, log_inverse: float, /) -> tuple[float, float]:
         """See the protocol of sample bounds."""
