@@ -22,7 +22,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.reading import STATUSES
 from captime.live import drive_parallel
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.fixed_set import captimes_for
+from captime.procedures.set_schedule import captimes_for
 from captime.report.campaigned import assumptions, campaign_json
 from captime.runs import RunRequest, Status
 from captime.scenario import Scenario, scenario_of

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from captime.campaign.external_runs import KIND as ASKED_AND_TOLD
+from captime.campaign.identity import population_on_record
 from captime.campaign.question import goal_on_record
 from captime.campaign.result import disturbing
 from captime.campaign.transfer import NOTE, learned_words
@@ -16,6 +17,7 @@ from captime.ledger.ownership import Owner, boot_id
 from captime.ledger.reading import VERDICTS
 from captime.ledger.rows import Noted
 from captime.procedures import PROCEDURES
+from captime.procedures.options import ON_A_SET
 from captime.report.campaigned import (
     FLAGS,
     IN_THE_ORDER_GIVEN,
@@ -115,7 +117,8 @@ def bound_on_record(scenario: Mapping[str, object]) -> str:
     """The bound that its certificates are drawn from: chosen by an option, or the procedure's own."""
     options = scenario.get("options")
     chosen = options.get("bound") if isinstance(options, dict) else None
-    procedure = PROCEDURES.get(str(scenario.get("procedure")))
+    on_set = population_on_record(scenario) is Population.THESE
+    procedure = (ON_A_SET if on_set else PROCEDURES).get(str(scenario.get("procedure")))
     own = chosen or getattr(procedure, "bound", None)
     if own is None and procedure is not None and "bound" in (usual := inspect.signature(procedure).parameters):
         own = usual["bound"].default

@@ -201,7 +201,9 @@ def _claim(account: Account) -> str:
     if held.gamma:
         near = _near_in_space(account, held.gamma)
     if held.population is Population.THESE:
-        near += f" on {_set_words(account, held)} ({_run_words(held)})"
+        # Two commas at least stand before it on a space.
+        comma = "" if held.gamma is None else ","
+        near += f"{comma} on {_set_words(account, held)} ({_run_words(held)})"
     if held.delta == 0:
         return f"On this table, where nothing is left to chance, {name} {near}."
     return (
