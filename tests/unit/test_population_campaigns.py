@@ -205,3 +205,49 @@ def test_commands_that_take_every_instance_as_one_draw_refuse_several_seeds(tmp_
     document["instances"] = {"values": [1, 2, 3], "seeds": 2}
     with pytest.raises(ScenarioError, match="every instance counts as one draw"):
         scenario_of(document, tmp_path, function=_solve).about_draws()
+
+
+def _solve_space(settings: Any, instance: int, seed: int) -> bool:
+    """Answer at once where the setting is large enough for the instance."""
+    if settings["x"] < (instance * 7 % 10) / 10.0 and seed:
+        raise RuntimeError("no answer")
+    return True
+
+
+def test_a_space_is_configured_for_exactly_these_resumed_and_confirmed(tmp_path: Path) -> None:
+    """Without a word it is about these; favourites and instances are added later; every command says both claims."""
+    path = tmp_path / "space.ledger"
+    section = {"x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.2}}
+    wishes: dict[str, Any] = {"utility": "uniform(60)", "jobs": 2, "seed": 5, "progress": False, "ledger": path}
+    first = captime.configure(_solve_space, range(12), space=section, epsilon=0.2, gamma=0.5, **wishes)
+    assert first.certificate.population is Population.THESE
+    assert (first.certificate.instances, first.outcome.stopped) == (12, "epsilon")
+    more = {**section, "favourites": [{"x": 0.95}]}
+    second = captime.configure(_solve_space, range(16), space=more, epsilon=0.0, gamma=0.5, **wishes)
+    assert second.certificate.instances == 16
+    assert second.certificate.epsilon == 0.0
+    assert audit(path).verdict == "confirmed"
+    for words in (_typed("status", path), _typed("best", path), _typed("verify", path)):
+        assert "on exactly these 16 instances with these seeds (" in words
+        assert "If they are a fair sample of what is to come: " in words
+    told = json.loads(_typed("status", path, "--json"))["certificate"]
+    assert (told["population"], told["other"]["gamma"]) == ("these", told["gamma"])
+    page = path.with_suffix(".html")
+    _typed("report", path, "-o", page)
+    assert "bound set-duels" in page.read_text(encoding="utf-8")
+
+
+def test_simulate_on_a_space_takes_the_population(tmp_path: Path) -> None:
+    """Rows as draws and proposals, and a surrogate that meets every instance once; made-up instances have no end."""
+    space = tmp_path / "space.toml"
+    space.write_text('[space.x]\ntype = "float"\nlow = 0.0\nhigh = 1.0\ndefault = 0.5\n', encoding="utf-8")
+    rows = [f"--x={row / 40},{','.join(str(1 + (row * 7 + each * 3) % 50) for each in range(20))}" for row in range(40)]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["configuration," + ",".join(f"i{each}" for each in range(20)), *rows]) + "\n", "utf-8")
+    words = ("--utility", "uniform(1min)", "--population", "these", "--option", "gamma=0.4", "--timeout", "100s")
+    told = json.loads(_typed("simulate", table, "--space", space, *words, "--json"))
+    assert (told["certificate"]["population"], told["certificate"]["instances"]) == ("these", 20)
+    assert told["cpu_seconds"] <= told["matrix_cpu_seconds"]
+    assert "on exactly these 20 instances (" in _typed("simulate", space, "--surrogate", table, *words)
+    with pytest.raises(ScenarioError, match="instances without end"):
+        CliRunner().invoke(app, ["simulate", str(space), "--surrogate", "made-up", *words[:-2]], catch_exceptions=False)

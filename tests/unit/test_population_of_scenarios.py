@@ -191,3 +191,19 @@ def test_a_ledger_without_a_population_is_about_draws(tmp_path: Path) -> None:
     asked = read(tmp_path)
     assert as_begun(asked, path).recorded_population is Population.DRAWN
     assert population_on_record({}) is Population.DRAWN
+
+
+def test_spaces_are_about_these_instances_by_default(tmp_path: Path) -> None:
+    """The pool can do it with the options it has there; others make the claim about draws."""
+    asked = document(tmp_path)
+    del asked["configurations"]
+    asked["space"] = {"a": {"type": "int", "low": 1, "high": 9, "default": 1}}
+    scenario = scenario_of(asked, tmp_path)
+    assert (scenario.procedure, scenario.population) == ("pool", Population.THESE)
+    assert scenario.build().problem.population is Population.THESE
+    assert scenario_of({**asked, "options": {"pilot": 3}}, tmp_path).population is Population.THESE
+    boosted = {**asked, "options": {"boost": 2.0}}
+    assert scenario_of(boosted, tmp_path).population is Population.DRAWN
+    boosted["instances"] = {**asked["instances"], "population": "these"}
+    with pytest.raises(ScenarioError, match="no option 'boost'; it takes gamma, stop, pilot"):
+        scenario_of(boosted, tmp_path).build()

@@ -170,3 +170,20 @@ def test_the_page_about_populations_shows_the_statement_as_it_is() -> None:
     page = (Path(__file__).parents[2] / "docs" / "population.md").read_text(encoding="utf-8")
     shown = " ".join(page.replace("\n> ", " ").split())
     assert statement(account(THESE)).replace("c1", "`restarts-100`") in shown
+
+
+def test_on_a_space_the_set_and_the_share_left_out_are_both_named() -> None:
+    """More runs make epsilon exact, and never gamma; the statement about anything has its own words."""
+    drawn = replace(DRAWN, gamma=0.2)
+    held = replace(THESE, gamma=0.2, other=drawn)
+    assert statement(account(held, draws=6)) == (
+        "With probability at least 90 %, c1 is within 0.0500 of the best of the space, its luckiest 20.0 % left out, "
+        "and of each of the 8 configurations tried (6 of them random draws), on exactly these 60 instances (41 of 60 "
+        "were run with it). If they are a fair sample of what is to come: within 0.3100."
+    )
+    anyone = replace(THESE, gamma=0.0, instances_run=60)
+    assert "the best there can be, in this space or any other, on exactly these 60 instances (all 60 were" in statement(
+        account(anyone)
+    )
+    assert any("drawn from the space" in said for said in these_words(60, "", held))
+    assert not any("drawn from the space" in said for said in these_words(60, "", THESE))
