@@ -11,13 +11,19 @@ from campaign_stand_ins import Numbered, folder, ledger_in
 from captime.campaign.question import Goal
 from captime.certificate import Certificate
 from captime.cli import app
-from captime.cli.recorded import account_of_ledger
 from captime.dashboard.follower import LedgerFollower
 from captime.dashboard.state import state_of
 from captime.ledger import LedgerReader, Noted
 from captime.report.campaigned import account_of_campaign
 from captime.report.campaigned import assumptions as said_by_campaign
-from captime.report.ledger_words import account_of_story, assumptions, bound_on_record, note_words, stopped_words
+from captime.report.ledger_words import (
+    account_of_ledger,
+    account_of_story,
+    assumptions,
+    bound_on_record,
+    note_words,
+    stopped_words,
+)
 from captime.report.story import Progress, Story, read_story
 from captime.report.views.epsilon import epsilon_view
 from captime.report.words import Account, draws_among, gamma_words, lines, statement, why_stopped

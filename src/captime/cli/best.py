@@ -11,11 +11,12 @@ import typer
 
 from captime.campaign.space_members import configuration_of
 from captime.certificate import Certificate
-from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing, scenario_of
+from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_of
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs import FunctionProgram
 from captime.programs.protocol import did_you_mean
+from captime.report.ledger_words import account_of_ledger
 from captime.report.words import printable, statement
 from captime.scenario import load_scenario
 from captime.skeptic.audit import CONFLICT

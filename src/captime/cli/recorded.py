@@ -1,4 +1,4 @@
-"""What a ledger says about its certificate, in the shape that words are made from. Nothing here asks a procedure."""
+"""What commands that read a ledger share: how it is named, and which scenario it belongs to."""
 
 from pathlib import Path
 from typing import Annotated, Literal, overload
@@ -7,9 +7,7 @@ import typer
 
 from captime.cli.shared import say
 from captime.errors import ScenarioError
-from captime.ledger import Certified, LedgerReader
-from captime.report.ledger_words import bound_on_record
-from captime.report.words import Account, cpu_time, draws_among, seeds_of
+from captime.ledger import LedgerReader
 from captime.scenario import load_scenario
 
 LedgerArgument = Annotated[
@@ -39,36 +37,6 @@ def ledger_of(named: Path) -> Path:
             "first, or name the ledger if it was begun with --ledger"
         )
     return ledger
-
-
-def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str = "") -> Account:
-    """A certificate of a ledger with what there is to tell about it.
-
-    Args:
-        reader: The ledger.
-        certified: One of its certificates.
-        stopped: Why the campaign ended, or that it is running; in words.
-    """
-    scenario, configs = reader.scenario, reader.configs
-    options, clock = scenario.get("options"), scenario.get("clock")
-    runs = sum(count for count, _ in reader.counts().values())
-    return Account(
-        certificate=certified.certificate,
-        names=[config.name for config in configs],
-        utility=str(scenario.get("utility", "a utility that is not on record")),
-        procedure=str(scenario.get("procedure", "a procedure that is not on record")),
-        options=options if isinstance(options, dict) else {},
-        bound=bound_on_record(scenario),
-        rounds=certified.rounds,
-        runs=runs,
-        cost=f"{cpu_time(certified.cpu_seconds, clock)}, {runs:,} runs",
-        left=certified.candidates,
-        stopped=stopped,
-        rests_on=(),
-        pool=len(configs),
-        draws=draws_among([config.origin for config in configs], certified.certificate.n_configs),
-        seeds=seeds_of(scenario),
-    )
 
 
 @overload

@@ -16,12 +16,12 @@ from rich.text import Text
 from captime.campaign.question import goal_on_record
 from captime.campaign.transfer import learned_words
 from captime.certificate import Population
-from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of, say_missing
+from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
 from captime.cli.shared import print_table
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.ownership import SlotUse, under_way
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_ledger
-from captime.report.ledger_words import OVER, length_on_record, liveness, note_words
+from captime.report.ledger_words import OVER, account_of_ledger, length_on_record, liveness, note_words
 from captime.report.simulated import certificate_json
 from captime.report.story import Pace, floor_of
 from captime.report.words import (

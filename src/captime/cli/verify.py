@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 
 from captime.campaign.transfer import learned_words
-from captime.cli.recorded import LedgerArgument, account_of_ledger, ledger_of
+from captime.cli.recorded import LedgerArgument, ledger_of
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
+from captime.report.ledger_words import account_of_ledger
 from captime.report.simulated import certificate_json
 from captime.report.words import printable, statement
 from captime.skeptic import Audit, Trust, audit

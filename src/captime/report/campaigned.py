@@ -14,7 +14,7 @@ from captime.report.configurations import ConfigurationTable, table_of_ledger
 from captime.report.known_runs import known_runs
 from captime.report.simulated import certificate_json
 from captime.report.story import Trend, trend_of
-from captime.report.words import Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
+from captime.report.words import SAME_TIME, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
 from captime.streams.protocol import InstanceStream
 from captime.utilities.durations import duration_text
@@ -220,7 +220,7 @@ def time_words(clock: object, time: object) -> str:
 def _repeated(result: CampaignResult) -> list[str]:
     """What is assumed about runs that are made a second time."""
     if result.repeats:
-        return ["A configuration takes the same time on the same instance when it is run again with its seed."]
+        return [SAME_TIME]
     said = ["Every run counts once, with a captime that was fixed before it started."]
     if result.question.short_captimes is False and not result.question.population_said:
         said.append(

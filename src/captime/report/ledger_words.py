@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,8 +14,8 @@ from captime.campaign.result import disturbing
 from captime.campaign.transfer import NOTE, learned_words
 from captime.certificate import Certificate, Population
 from captime.ledger.ownership import Owner, boot_id
-from captime.ledger.reading import VERDICTS
-from captime.ledger.rows import Noted
+from captime.ledger.reading import VERDICTS, LedgerReader
+from captime.ledger.rows import Certified, Noted
 from captime.procedures import PROCEDURES
 from captime.procedures.options import ON_A_SET
 from captime.report.campaigned import (
@@ -29,7 +29,7 @@ from captime.report.campaigned import (
 )
 from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
 from captime.report.story import Story, trend_of
-from captime.report.words import STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
+from captime.report.words import SAME_TIME, STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
 from captime.utilities.durations import duration_text
 
@@ -57,27 +57,72 @@ def account_of_story(story: Story) -> Account | None:
     held = story.certificate
     if held is None or story.runs is None:
         return None
-    options = story.scenario.get("options")
     runs = int(story.runs.attempts.sum())
     wall = f", {duration_text(round(story.wall_seconds, 1))} on the clock" if story.wall_seconds else ""
-    return Account(
-        certificate=held,
-        names=story.names,
-        utility=str(story.scenario.get("utility", "a utility that is not on record")),
-        procedure=str(story.scenario.get("procedure", "a procedure that is not on record")),
-        options=options if isinstance(options, dict) else {},
-        bound=bound_on_record(story.scenario),
-        rounds=story.rounds,
-        runs=runs,
-        cost=f"{cpu_time(float(story.runs.cost.sum()), story.clock)}, {runs:,} runs{wall}",
-        left=int(story.progress.candidates[-1]) if len(story.progress.candidates) else held.n_configs,
+    left = int(story.progress.candidates[-1]) if len(story.progress.candidates) else held.n_configs
+    spent = cpu_time(float(story.runs.cost.sum()), story.clock)
+    plain = _account(story.scenario, held, story.names, story.origins, rounds=story.rounds, runs=runs, left=left)
+    return replace(
+        plain,
+        cost=f"{spent}, {runs:,} runs{wall}",
         stopped=stopped_words(story),
         rests_on=[assumption.words for assumption in assumptions(story)],
         first_lines=[("warning", words) for words in doubts_of(story)],
-        pool=len(story.names),
-        draws=draws_among(story.origins, held.n_configs),
-        seeds=seeds_of(story.scenario),
         more=_next_steps(story, held),
+    )
+
+
+def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str = "") -> Account:
+    """Return a certificate of a ledger with what there is to tell about it, read without a look at every run.
+
+    Args:
+        reader: The ledger.
+        certified: One of its certificates.
+        stopped: Why the campaign ended, or that it is running; in words.
+    """
+    configs, runs = reader.configs, sum(count for count, _ in reader.counts().values())
+    names, origins = [config.name for config in configs], [config.origin for config in configs]
+    spent = cpu_time(certified.cpu_seconds, reader.scenario.get("clock"))
+    plain = _account(
+        reader.scenario,
+        certified.certificate,
+        names,
+        origins,
+        rounds=certified.rounds,
+        runs=runs,
+        left=certified.candidates,
+    )
+    return replace(plain, cost=f"{spent}, {runs:,} runs", stopped=stopped)
+
+
+def _account(
+    scenario: Mapping[str, object],
+    held: Certificate,
+    names: Sequence[str],
+    origins: Sequence[str],
+    *,
+    rounds: int,
+    runs: int,
+    left: int,
+) -> Account:
+    """Return what the record says by itself; cost, end and assumptions are for the caller to add."""
+    options = scenario.get("options")
+    return Account(
+        certificate=held,
+        names=names,
+        utility=str(scenario.get("utility", "a utility that is not on record")),
+        procedure=str(scenario.get("procedure", "a procedure that is not on record")),
+        options=options if isinstance(options, dict) else {},
+        bound=bound_on_record(scenario),
+        rounds=rounds,
+        runs=runs,
+        cost="",
+        left=left,
+        stopped="",
+        rests_on=(),
+        pool=len(names),
+        draws=draws_among(origins, held.n_configs),
+        seeds=seeds_of(scenario),
     )
 
 
@@ -153,8 +198,7 @@ def assumptions(story: Story) -> list[Assumption]:
         drawn = "Chance drew captimes before the runs; no run was given more time than its position's draw allows."
         said.append(Assumption(drawn, "checked" if story.lottery.kept(runs) else "doubtful"))
     else:
-        same = "A configuration takes the same time on the same instance when it is run again with its seed."
-        said.append(Assumption(same, "assumed"))
+        said.append(Assumption(SAME_TIME, "assumed"))
     target = story.scenario.get("target")
     told = isinstance(target, dict) and target.get("kind") == ASKED_AND_TOLD
     clock = time_words(story.clock, target.get("time") if isinstance(target, dict) else None)

@@ -9,17 +9,8 @@ import numpy as np
 from captime.campaign.question import goal_of
 from captime.certificate import Certificate, Population
 from captime.procedures.baselines import BASELINES
-from captime.report.words import Account, cpu_time, rounded_up, why_stopped
+from captime.report.words import SAME_TIME, STOPPED_ON_RECORD, Account, cpu_time, rounded_up, why_stopped
 from captime.simulation import Pooled, Simulation
-
-_STOPPED = {
-    "single": "only one candidate was left",
-    "instances": "the recorded data are used up",
-    "configurations": "there are no more configurations to draw",
-    "budget": "the CPU budget is spent",
-    "interrupted": "it was interrupted",
-    "done": "it had done all it wanted to do",
-}
 
 _CROSSED = (
     "the bounds of {} configurations contradict each other, which independent instances do with probability at most "
@@ -54,7 +45,7 @@ def account_of_simulation(result: Simulation) -> Account:
         runs=runs,
         cost=f"{told}, {runs:,} runs, {result.accounting} accounting",
         left=len(outcome.candidates),
-        stopped=_STOPPED.get(outcome.stopped) or why_stopped(outcome.stopped, goal),
+        stopped=why_stopped(outcome.stopped, goal, STOPPED_ON_RECORD),
         rests_on=assumptions(result),
         more=more,
         # Every configuration of a pool has been run.
@@ -112,9 +103,7 @@ def assumptions(result: Simulation) -> list[str]:
             f"The {table.n_groups:,} instances are independent draws from what you care about, met {order}, each once."
         )
     if result.repeats or result.certificate.population is Population.THESE:
-        said.append(
-            "A configuration takes the same time on the same instance whenever it is run again with the same seed."
-        )
+        said.append(SAME_TIME)
     else:
         said.append("Every run is made once, with a captime that was fixed before it started.")
     if result.certificate.gamma:

@@ -343,6 +343,16 @@ STOPPED = {
     UNANSWERED: "no run ever answered",
 }
 """Why a campaign ended, by the word that its ledger has for it."""
+STOPPED_ON_RECORD = {
+    **STOPPED,
+    "instances": "the recorded data are used up",
+    "budget": "the CPU budget is spent",
+    "done": "it had done all it wanted to do",
+}
+"""The same of a procedure on recorded runtimes."""
+
+SAME_TIME = "A configuration takes the same time on the same instance when it is run again with its seed."
+"""The assumption about runs that are made twice."""
 
 
 # Epsilon falls like one over the root of the number of instances.
@@ -381,8 +391,8 @@ def _round_number(count: float) -> int:
     return math.ceil(count / unit) * unit
 
 
-def why_stopped(word: str, goal: Goal) -> str:
+def why_stopped(word: str, goal: Goal, reasons: Mapping[str, str] = STOPPED) -> str:
     """Why a campaign ended; on a space with the goals that it reached."""
     if word == "epsilon" and goal.gamma and goal.stop in ("both", "gamma"):
         return f"it reached the {'gamma' if goal.stop == 'gamma' else 'epsilon and gamma'} asked for"
-    return STOPPED.get(word, word)
+    return reasons.get(word, word)
