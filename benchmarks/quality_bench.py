@@ -19,8 +19,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign import run_campaign
-from captime.campaign.assembly import question_of, run_settings_of
-from captime.campaign.question import StopRules
+from captime.campaign.assembly import question_of
 from captime.campaign.space_members import settings_of
 from captime.evidence import Evidence
 from captime.executors import LocalExecutor
@@ -29,7 +28,7 @@ from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Configuration
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.scenario import load_scenario
-from captime.scenario.parts import Parts
+from captime.scenario.parts import Parts, StopRules
 from captime.spaces import Settings, Space
 from captime.utilities import Utility
 
@@ -145,7 +144,7 @@ class Bench:
         """A campaign as `captime run` makes it, until the budget is spent."""
         question = replace(question_of(self.parts), epsilon=epsilon, options={"gamma": 0.0})
         stop = StopRules(cpu=self.budget, wall=self.patience)
-        manner = replace(run_settings_of(self.parts), jobs=1, pin=False, stop=stop)
+        manner = replace(self.parts.settings, jobs=1, pin=False, stop=stop)
 
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:  # noqa: ARG001 (protocol's)
             self.on_runs = float(evidence.tally.seconds.sum())

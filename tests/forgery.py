@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.campaign import run_campaign
-from captime.campaign.assembly import question_of, run_settings_of
+from captime.campaign.assembly import question_of
 from captime.ledger.rows import to_json
 from captime.ledger.schema import TABLES, Chain
 from captime.scenario import load_scenario
@@ -93,7 +93,7 @@ def _recorded(kind: str) -> Path:
     scenario = folder / "scenario.toml"
     scenario.write_text(_COMMON.format(**{"population": "", **KINDS[kind]}), encoding="utf-8")
     parts = load_scenario(scenario).build()
-    run_campaign(question_of(parts), parts.ledger, run_settings_of(parts))
+    run_campaign(question_of(parts), parts.ledger, parts.settings)
     return parts.ledger
 
 

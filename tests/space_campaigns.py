@@ -6,7 +6,7 @@ from pathlib import Path
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime.campaign import CampaignResult, Question, RunSettings, run_campaign
 from captime.ledger.rows import ConfigRow
-from captime.scenario.configurations import as_begun, canonical, listed_of
+from captime.scenario.configurations import canonical, listed_of, space_as_begun
 from captime.spaces import Proposer, Space, read_space_section
 
 TABLE = small_table(8)
@@ -63,7 +63,7 @@ class Section:
 def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: object) -> Question:
     """Rows of the wide table stand for whatever is drawn, proposed or named."""
     full = Proposer(Section(favourites).space(), 0, model=model)
-    proposer = as_begun(full, begun + 1)
+    proposer = space_as_begun(full, begun + 1)
     listed = listed_of(full)
     rows = [
         ConfigRow(index, each.name, {"settings": dict(each.settings)}, each.origin)  # type: ignore[arg-type] # one of them

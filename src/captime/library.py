@@ -21,13 +21,12 @@ from captime.campaign.identity import as_begun
 from captime.campaign.measurement import measured_runs
 from captime.campaign.result import CampaignResult
 from captime.campaign.transfer import learn_from as lessons_of
-from captime.campaign.validation import Validation, refuse_if_silent, usual_captime
-from captime.campaign.validation import validate as compare
+from captime.campaign.validation import Validation, refuse_if_silent, usual_captime, validation_of
 from captime.errors import ScenarioError
 from captime.executors.signals import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.protocol import did_you_mean
-from captime.report.campaign_view import progress_of
+from captime.report.campaign_view import shown_progress
 from captime.report.shown_result import Result
 from captime.scenario import Scenario, scenario_of
 from captime.scenario.configurations import SpaceLike, section_for
@@ -157,7 +156,7 @@ def configure(
         ctrl_c_asks(interrupted, "captime.configure") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "campaign.ledger") as path,
         (campaign := Assembly.of(parts, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
-        progress_of(campaign, "captime.configure", quiet=not progress) as view,
+        shown_progress(campaign, "captime.configure", quiet=not progress) as view,
     ):
         result = at_work.run(view, earlier)
     if result.trouble is not None:
@@ -216,7 +215,7 @@ def validate(
         ctrl_c_asks(interrupted, "captime.validate") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "validation.ledger") as path,
         (campaign := Assembly.of(parts, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
-        progress_of(campaign, "captime.validate", quiet=not progress, n_runs=n_runs) as view,
+        shown_progress(campaign, "captime.validate", quiet=not progress, n_runs=n_runs) as view,
     ):
         measured = at_work.measure(view, captime=seconds, instances=count)
     if measured.trouble is not None:
@@ -224,7 +223,7 @@ def validate(
         raise measured.trouble
     table, unfinished = measured_runs(path, "held-out", seconds, unbroken=True)
     refuse_if_silent(table, question)
-    return compare(table, question.utility, delta, unfinished)
+    return validation_of(table, question.utility, delta, unfinished)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from scipy.stats import binom, lognorm
 
 from captime.arrays import FloatArray
 from captime.plans.random_captimes import RandomCaptimes, Schedule
-from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns, Lottery, scores_of
-from captime.report.story import Progress, Story
+from captime.report.known_runs import ANSWERED, CUT, FAILED, CaptimeDraws, KnownRuns, scores_of
+from captime.report.story import ProgressCurve, Story
 from captime.report.views.duel import duel
 from captime.report.views.runtimes import distributions
 from captime.report.views.whatif import expected
@@ -40,7 +40,7 @@ def worth(config: int, utility: object) -> float:
     return float((truth(config, np.sqrt(_FINE[1:] * _FINE[:-1])) * falls).sum())
 
 
-def world(seed: int) -> tuple[KnownRuns, Lottery]:
+def world(seed: int) -> tuple[KnownRuns, CaptimeDraws]:
     """Two configurations on the same positions."""
     rng = np.random.default_rng((20260, seed))
     n = LOOKS[-1]
@@ -53,7 +53,7 @@ def world(seed: int) -> tuple[KnownRuns, Lottery]:
     kind = np.where(fails & (seconds < captime), FAILED, np.where(seconds < captime, ANSWERED, CUT))
     ones, zeros = np.ones(2 * n, dtype=np.int64), np.zeros(2 * n)
     runs = KnownRuns(config, position, kind, np.minimum(seconds, captime), captime, -ones, zeros, ones, zeros)
-    return runs, Lottery(RandomCaptimes(UTILITY, seed, Schedule(1.25), Schedule(math.inf)))
+    return runs, CaptimeDraws(RandomCaptimes(UTILITY, seed, Schedule(1.25), Schedule(math.inf)))
 
 
 @dataclass
@@ -76,7 +76,7 @@ def count_misses(share: float) -> Misses:
     wanted = [worth(config, UTILITY) for config in range(2)]
     others = [[worth(config, utility) for config in range(2)] for utility in OTHERS]
     nothing = np.empty(0)
-    progress = Progress(nothing, nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
+    progress = ProgressCurve(nothing, nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
     for seed in range(TIMES):
         runs, lottery = world(seed)
         wrong = [False] * 4
@@ -128,7 +128,7 @@ def test_the_band_for_late_captimes_alone_would_be_wrong_if_the_data_chose_them(
             own.config, own.position, own.kind, own.seconds, chosen, own.verdict, own.cost, own.attempts, own.spent
         )
         nothing = np.empty(0)
-        progress = Progress(nothing, nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
+        progress = ProgressCurve(nothing, nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
         known = distributions(Story(Path("w"), ["a"], progress, None, runs=bad, utility=UTILITY, lottery=lottery))
         assert known is not None
         real = truth(0, known.moments)

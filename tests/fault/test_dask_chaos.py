@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from campaign_stand_ins import folder
-from captime.campaign.assembly import question_of, run_settings_of
+from captime.campaign.assembly import question_of
 from captime.campaign.measurement import measure
 from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_client import DaskClient, WorkerLeft
@@ -96,7 +96,7 @@ def test_whoever_dies_no_run_is_missing_and_none_counts_twice(
             campaign.ledger,
             captime=1000.0,
             instances=instances,
-            manner=run_settings_of(parts),
+            manner=parts.settings,
             make_executor=make,
             observer=lambda _, evidence, __: chaos(int(evidence.tally.runs.sum())),
         )

@@ -18,7 +18,7 @@ PLACE = Path(tempfile.gettempdir()) / "captime-golden"
 
 
 def captime(*words: str, expected: int = 0, crash_at: str = "") -> None:
-    """Run a command in the folder; `crash_at` names where it is killed (see `ledger.connection.reached`)."""
+    """Run a command in the folder; `crash_at` names where it is killed (see `ledger.connection.crash_point`)."""
     environment = {**os.environ, "CAPTIME_CRASH_AT": crash_at} if crash_at else dict(os.environ)
     command = [sys.executable, "-m", "captime", *words]
     done = subprocess.run(command, cwd=PLACE, env=environment, capture_output=True, text=True, check=False)

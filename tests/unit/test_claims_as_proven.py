@@ -20,7 +20,7 @@ from captime.procedures.race import Race
 from captime.procedures.race_terms import COARSEST_STEP, difference_grid, difference_step, margins
 from captime.procedures.scoreboard import Scoreboard
 from captime.report.campaigned import assumptions
-from captime.report.story import Progress, Story
+from captime.report.story import ProgressCurve, Story
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, table_of
@@ -114,7 +114,7 @@ def test_fixed_captimes_show_an_end_that_holds_whoever_is_the_best() -> None:
 def story_of(**more: object) -> Story:
     """A story without runs."""
     none, nobody = np.empty(0), np.empty(0, dtype=np.int64)
-    progress = Progress(none, none, none, nobody, nobody)
+    progress = ProgressCurve(none, none, none, nobody, nobody)
     return Story(Path("a.ledger"), ["a", "b"], progress, None, **more)  # type: ignore[arg-type] # what is asked
 
 

@@ -71,7 +71,7 @@ def test_where_runs_happen_is_no_part_of_the_question(folder: Path) -> None:
 def test_jobs_limit_a_cluster_and_not_our_own_cores(folder: Path) -> None:
     """More jobs than cores are no mistake where there are other machines."""
     parts = scenario(folder, {"kind": "dask", "address": "tcp://a:1"}, jobs=5000).build()
-    assert (parts.executor.most, parts.jobs) == (5000, 5000)
+    assert (parts.executor.most, parts.settings.jobs) == (5000, 5000)
     assert scenario(folder).build().executor.most is None
 
 

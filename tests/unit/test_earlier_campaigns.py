@@ -13,7 +13,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.reading import STATUSES
 from captime.ledger.rows import Noted, SampleRow
 from captime.runs import Status
-from captime.scenario.configurations import as_begun
+from captime.scenario.configurations import space_as_begun
 from captime.spaces import Proposer, read_space_section
 from captime.streams import FiniteStream, GeneratedStream
 from captime.streams.protocol import Instance
@@ -230,8 +230,8 @@ def test_words_about_earlier_campaigns() -> None:
 def test_a_pool_as_begun_has_the_favourites_it_had() -> None:
     """Those that were added later are no part of it; nothing changes where nothing was added."""
     full = Proposer(Section(3).space(), 3)
-    begun = as_begun(full, 2)
+    begun = space_as_begun(full, 2)
     assert begun.n_listed == 2
     assert [begun.propose(index) for index in range(2)] == [full.propose(index) for index in range(2)]
     assert begun.propose(2) == full.propose(4)
-    assert as_begun(full, None) is as_begun(full, 4) is full
+    assert space_as_begun(full, None) is space_as_begun(full, 4) is full

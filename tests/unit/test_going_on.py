@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import Numbered, PulledThePlug, folder, ledger_in, question_on, virtual_slots
-from captime.campaign import CampaignResult, RunSettings, run_campaign
-from captime.campaign.question import AddedConfigurations, Goal, MoreInstances, StopRules, change_of, goal_of
+from captime.campaign import CampaignResult, RunSettings, StopRules, run_campaign
+from captime.campaign.question import AddedConfigurations, Goal, MoreInstances, change_of, goal_of
 from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor

@@ -13,7 +13,7 @@ import pytest
 from captime import configure
 from captime.campaign import run_campaign
 from captime.campaign.ask_tell import AskTell
-from captime.campaign.assembly import question_of, run_settings_of
+from captime.campaign.assembly import question_of
 from captime.campaign.identity import as_begun
 from captime.errors import ScenarioDiffers
 from captime.evidence import Evidence
@@ -156,7 +156,7 @@ def test_a_certificate_about_reported_time_says_so_and_covers_runs_that_our_cloc
     wishes = scenario.wishes.model_copy(update={"utility": "uniform(300ms)", "instances": instances})
     asked = as_begun(Scenario(wishes, scenario.folder, scenario.place), tmp_path / "x.ledger")
     parts = asked.build()
-    result = run_campaign(question_of(parts), tmp_path / "x.ledger", run_settings_of(parts))
+    result = run_campaign(question_of(parts), tmp_path / "x.ledger", parts.settings)
     assert result.certificate.utility_high >= 0.95
     assert result.certificate.utility_low <= 0.95
     said = campaign_json(result)

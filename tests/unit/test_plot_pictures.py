@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from captime.cli import app
-from captime.report.charts.chart import Axis, Chart, Line, Scale, ticks
+from captime.report.charts.chart import Axis, AxisScale, Chart, Line, ticks
 from captime.report.views import FIGURES
 from report_ledgers import hand_written, raced_ledger
 
@@ -61,7 +61,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path, words: list[str], compl
 
 def test_axes_turn_around_and_ticks_are_numbers_people_know() -> None:
     """Low may be above high; times are 1 s, 1 min, 1 h; round numbers are round."""
-    turned = Scale(Axis("", 10.0, 0.0), 0.0, 100.0)
+    turned = AxisScale(Axis("", 10.0, 0.0), 0.0, 100.0)
     assert [turned.one(10.0), turned.one(5.0), turned.one(0.0)] == [0.0, 50.0, 100.0]
     assert [label for _, label in ticks(Axis("", 1.0, 3600.0, "time"), 400.0)] == [
         "1 s",

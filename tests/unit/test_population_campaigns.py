@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import captime
 from captime.campaign import run_campaign
-from captime.campaign.assembly import question_of, run_settings_of
+from captime.campaign.assembly import question_of
 from captime.certificate import Population
 from captime.cli import app
 from captime.errors import ScenarioDiffers, ScenarioError
@@ -176,7 +176,7 @@ def test_the_claim_about_draws_of_a_program_that_does_not_repeat_itself_is_expla
         "stop": {"epsilon": 0.4},
     }
     parts = scenario_of(document, tmp_path, function=_restless).build()
-    result = run_campaign(question_of(parts), tmp_path / "f.ledger", run_settings_of(parts))
+    result = run_campaign(question_of(parts), tmp_path / "f.ledger", parts.settings)
     assert any(line.startswith("The program did not take the same time again") for line in assumptions(result))
 
 

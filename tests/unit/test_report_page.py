@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from captime import simulate
 from captime.cli import app
 from captime.report.charts.nodes import Node, element
-from captime.report.ledger_words import assumptions, quality, stopped_words
+from captime.report.ledger_words import assumptions_on_record, quality, stopped_words
 from captime.report.page.html import report_page
 from captime.report.story import read_story
 from captime.report.trace_story import write_trace
@@ -253,7 +253,7 @@ def test_the_certificate_says_what_was_checked_and_what_was_not(tmp_path: Path) 
         assert "running" in stopped_words(running)
         ledger.noted("stopped", because="epsilon")
     story = read_story(tmp_path / "hand.ledger")
-    standing = {each.standing for each in assumptions(story)}
+    standing = {each.standing for each in assumptions_on_record(story)}
     assert standing == {"assumed", "doubtful"}
     told = dict(quality(story))
     assert "2 failed" in told["runs"]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from captime.report.known_runs import Scores
+from captime.report.known_runs import ScoreIntervals
 from captime.report.page.html import many_settings, report_page
 from captime.report.story import Story, read_story
 from captime.report.views.parameters import columns, effects, value_text
@@ -64,7 +64,7 @@ def test_values_stand_in_the_order_of_their_parameter() -> None:
     story = read_story(raced_ledger())
     choices = ["low", "middle", "high"]
     met = [{"effort": choices[(2 - place) % 3], "x": place} for place in range(len(story.names))]
-    assert isinstance(story.scores, Scores)
+    assert isinstance(story.scores, ScoreIntervals)
     space = {"effort": {"type": "ordinal", "choices": choices}}
     told = replace(story, settings=met, scenario={**story.scenario, "space": space})
     effort = next(effect for effect in effects(told) if effect.name == "effort")

@@ -12,7 +12,7 @@ from captime.arrays import FloatArray
 from captime.campaign import run_campaign
 from captime.report.campaigned import account_of_campaign, campaign_json
 from captime.report.known_runs import ANSWERED, CUT, STOPPED, KnownRuns
-from captime.report.ledger_words import assumptions
+from captime.report.ledger_words import assumptions_on_record
 from captime.report.story import Trend, rank_correlation, read_story, trend_of
 from captime.sources import RuntimeTable
 
@@ -111,7 +111,7 @@ def test_a_campaign_on_sorted_instances_says_so(folder: Path, sorted_by_size: bo
     question = replace(question, identity={**question.identity, "procedure": "race"})
     result = run_campaign(question, ledger_in(folder), make_executor=virtual_slots(table, 1))
     told = [text for label, text in account_of_campaign(result).first_lines if label == "warning"]
-    standing = assumptions(read_story(result.ledger))[0]
+    standing = assumptions_on_record(read_story(result.ledger))[0]
     assert campaign_json(result)["warnings"] == told
     assert [("along the stream" in text) for text in told] == [True] * sorted_by_size
     assert (standing.standing == "doubtful") == sorted_by_size

@@ -12,7 +12,7 @@ from captime.campaign import RunSettings, run_campaign
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
-from captime.report.campaign_view import View, campaign_view, plain_lines
+from captime.report.campaign_view import ProgressView, campaign_view, plain_lines
 from captime.report.story import Pace
 from captime.utilities.durations import rounded_time
 from space_campaigns import on_space, search
@@ -29,7 +29,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("captime.report.campaign_view.time.monotonic", lambda: next(ticks))
 
 
-def watched(folder: Path, view: View) -> list[str]:
+def watched(folder: Path, view: ProgressView) -> list[str]:
     """Everything the view said in one line while a small campaign continued."""
     lines: list[str] = []
 
@@ -48,7 +48,7 @@ def watched(folder: Path, view: View) -> list[str]:
     return lines
 
 
-def drawn(view: View, console: Console) -> str:
+def drawn(view: ProgressView, console: Console) -> str:
     """One frame."""
     console.print(view)
     assert isinstance(console.file, io.StringIO)
@@ -62,7 +62,7 @@ def drawn(view: View, console: Console) -> str:
 def test_the_view_fits_on_one_screen_of_any_width(folder: Path) -> None:
     """Eight lines at most, none wider than the terminal, names without control characters."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
-    view = View(["a\x1b[31m", "b", "c", "d", "e"], 0.2, "captime run", console)
+    view = ProgressView(["a\x1b[31m", "b", "c", "d", "e"], 0.2, "captime run", console)
     assert "starting" in drawn(view, console)
     lines = watched(folder, view)
     assert lines[-1].startswith("epsilon 0.")
@@ -81,10 +81,10 @@ def test_the_clock_of_the_view_goes_on_from_earlier_sittings(folder: Path, monke
     made = run_campaign(question_on(table), ledger_in(folder), make_executor=virtual_slots(table, 2))
     seen: list[float] = []
 
-    def remember(self: View, *_: object, clock: float = 0.0, **__: object) -> None:
+    def remember(self: ProgressView, *_: object, clock: float = 0.0, **__: object) -> None:
         seen.append(clock)
 
-    monkeypatch.setattr(View, "__init__", remember)
+    monkeypatch.setattr(ProgressView, "__init__", remember)
     with campaign_view([], 0.1, "captime run", quiet=False, ledger=ledger_in(folder)):
         pass
     assert seen == [made.outcome.wall_seconds]
@@ -94,7 +94,7 @@ def test_the_clock_of_the_view_goes_on_from_earlier_sittings(folder: Path, monke
 def test_the_time_so_far_is_that_of_all_sittings(folder: Path) -> None:
     """A view that is told of a hundred days adds to them."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
-    view = View(["a", "b", "c", "d", "e"], 0.2, "captime run", console, clock=8_640_000.0)
+    view = ProgressView(["a", "b", "c", "d", "e"], 0.2, "captime run", console, clock=8_640_000.0)
     watched(folder, view)
     assert "100 d so far" in drawn(view, console)
 
@@ -102,7 +102,7 @@ def test_the_time_so_far_is_that_of_all_sittings(folder: Path) -> None:
 def test_after_a_resize_the_screen_is_cleared_once() -> None:
     """Lines that the terminal wrapped would stay behind otherwise; without a resize nothing is cleared or flickers."""
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
-    view = View(["a"], 0.1, "captime run", console)
+    view = ProgressView(["a"], 0.1, "captime run", console)
     assert CLEAR not in drawn(view, console)
     console.width = 50
     assert drawn(view, console).count(CLEAR) == 1
@@ -114,7 +114,7 @@ def test_in_a_pipe_there_are_plain_lines(folder: Path) -> None:
     """No codes, one line each, the first at once."""
     out = io.StringIO()
     table = small_table()
-    observer = plain_lines(View(list(table.configs), 0.2, "captime run"), out)
+    observer = plain_lines(ProgressView(list(table.configs), 0.2, "captime run"), out)
     run_campaign(question_on(table), ledger_in(folder), make_executor=virtual_slots(table, 2), observer=observer)
     lines = out.getvalue().splitlines()
     assert len(lines) > 10
@@ -126,14 +126,14 @@ def test_lines_in_a_pipe_are_ten_seconds_apart(folder: Path) -> None:
     """A campaign that takes no time says one thing."""
     out = io.StringIO()
     table = small_table()
-    observer = plain_lines(View(list(table.configs), 0.2, "captime run"), out)
+    observer = plain_lines(ProgressView(list(table.configs), 0.2, "captime run"), out)
     run_campaign(question_on(table), ledger_in(folder), make_executor=virtual_slots(table, 2), observer=observer)
     assert 1 <= len(out.getvalue().splitlines()) <= 4
 
 
 def test_configurations_that_come_later_have_a_number(folder: Path) -> None:
     """Pools grow while the names are those of the start."""
-    view = View([], 0.2, "captime run")
+    view = ProgressView([], 0.2, "captime run")
     assert any("configuration " in line for line in watched(folder, view))
 
 
@@ -142,7 +142,7 @@ def test_on_a_space_both_goals_are_shown(folder: Path) -> None:
     """Gamma stands beside what was asked for, as epsilon does."""
     out = io.StringIO()
     question = on_space(1)
-    view = View(question.names, 0.3, "captime run", gamma_goal=0.5)
+    view = ProgressView(question.names, 0.3, "captime run", gamma_goal=0.5)
     search(question, ledger_in(folder), observer=plain_lines(view, out))
     lines = out.getvalue().splitlines()
     assert all("gamma " in line and "(goal 0.5)" in line and " runs " in line for line in lines)

@@ -19,12 +19,12 @@ from captime.report.campaigned import assumptions as said_by_campaign
 from captime.report.ledger_words import (
     account_of_ledger,
     account_of_story,
-    assumptions,
+    assumptions_on_record,
     bound_on_record,
     note_words,
     stopped_words,
 )
-from captime.report.story import Progress, Story, read_story
+from captime.report.story import ProgressCurve, Story, read_story
 from captime.report.views.epsilon import epsilon_view
 from captime.report.words import Account, draws_among, gamma_words, lines, statement, why_stopped
 from space_campaigns import on_space, search
@@ -110,7 +110,7 @@ def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) ->
     steps = np.array([1.0, 2.0, 3.0, 4.0])
     epsilon, gamma = np.array([1.0, 0.6, 0.8, 0.3]), np.array([0.0, 0.0, 0.5, 0.5])
     whole = np.zeros(4, dtype=np.int64)
-    story = Story(tmp_path / "a.ledger", ["a"], Progress(steps, epsilon, gamma, whole, whole), None)
+    story = Story(tmp_path / "a.ledger", ["a"], ProgressCurve(steps, epsilon, gamma, whole, whole), None)
     view = epsilon_view([story])
     assert view is not None
     assert view.table is not None
@@ -128,7 +128,7 @@ def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) ->
 def a_story(path: Path, *notes: Noted, **scenario: object) -> Story:
     """A ledger's story with nothing but notes and what was asked."""
     none, nobody = np.empty(0), np.empty(0, dtype=np.int64)
-    return Story(path, ["a"], Progress(none, none, none, nobody, nobody), None, notes=notes, scenario=scenario)
+    return Story(path, ["a"], ProgressCurve(none, none, none, nobody, nobody), None, notes=notes, scenario=scenario)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_lessons_are_not_called_checked(tmp_path: Path) -> None:
     """What the model was told is not on record, so it cannot be checked."""
     facts = {"campaign": "x", "runs": 12, "ledger": "old.ledger", "head": "h"}
     story = a_story(tmp_path, Noted(1, "learned", facts))
-    assert [each.standing for each in assumptions(story) if "could learn" in each.words] == ["assumed"]
+    assert [each.standing for each in assumptions_on_record(story) if "could learn" in each.words] == ["assumed"]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_lessons_are_not_called_checked(tmp_path: Path) -> None:
 def test_the_order_of_instances_is_told_as_it_was(tmp_path: Path, sampling: str, words: str) -> None:
     """What was given is not shuffled."""
     story = a_story(tmp_path, instances={"sampling": sampling, "list": [["a", "#"]]})
-    assert words in assumptions(story)[0].words
+    assert words in assumptions_on_record(story)[0].words
 
 
 class Given(Numbered):

@@ -11,6 +11,7 @@ from captime.errors import ScenarioError
 from captime.runs import RunRequest
 from captime.scenario import load_scenario, scenario_of, template
 from captime.scenario.models import ScenarioModel, bytes_of, seconds_of
+from captime.scenario.parts import StopRules
 
 PYTHON = sys.executable
 SMALLEST = """\
@@ -58,8 +59,8 @@ def test_the_smallest_scenario_works_as_written(folder: Path) -> None:
     assert [row.name for row in parts.config_rows] == ["default", "patient"]
     assert parts.config_rows[1].settings == {"settings": {"var_decay": 0.999}}
     assert (parts.problem.n_configs, parts.problem.n_instances, parts.problem.delta) == (2, 3, 0.1)
-    assert (parts.stop.epsilon, parts.stop.cpu, parts.stop.wall, parts.stop.until) == (0.1, 600.0, None, None)
-    assert (parts.procedure_name, parts.order, parts.clock, parts.ledger.name) == (
+    assert (parts.problem.epsilon, parts.settings.stop) == (0.1, StopRules(cpu=600.0))
+    assert (parts.procedure_name, parts.settings.order, parts.clock, parts.ledger.name) == (
         "race",
         "arrival",
         "cpu",

@@ -23,7 +23,7 @@ from captime.executors.protocol import Board, Executor, NoBoard
 from captime.ledger.ownership import SlotBoard, SlotId, SlotUse, read_slots, slots_path, under_way
 from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Program
-from captime.report.campaign_view import View
+from captime.report.campaign_view import ProgressView
 from captime.report.words import slot_names
 from captime.runs import RunOutcome, RunRequest
 from captime.sources.sampling import stream_of
@@ -283,7 +283,7 @@ def test_the_terminal_shows_slots_as_they_are_now() -> None:
         SlotUse(SlotId(2, "here")),
     ]
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
-    view = View(["a\x1b[31m", "b"], 0.2, "captime run", console, lambda: seats)
+    view = ProgressView(["a\x1b[31m", "b"], 0.2, "captime run", console, lambda: seats)
     state = Standing()
     view.observe(state, state, state)  # type: ignore[arg-type] # as much of them as the view looks at
     for width in (80, 40, 20):

@@ -236,7 +236,7 @@ def _judged_after_sleep() -> Report:
     tree = ProcessTree(SpawnedProcess(1, 0, 0, 0), None, adopts=True, keep=frozenset, tag="")
     plain = launch("true")
     limits = Limits(plain, tree, "", memory_is_limited=False)
-    finished = run.Run(plain, tree, None, limits, listener=None, duties=None, group=None)  # type: ignore[arg-type]  # unused
+    finished = run.SupervisedRun(plain, tree, None, limits, listener=None, duties=None, group=None)  # type: ignore[arg-type]  # unused
     return finished._judged(Report(0, "exit", exit_code=0), all_gone=True)
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 import captime
 from captime import configure
 from captime.campaign.held_out import used_in_tuning
-from captime.campaign.validation import Validation, Worth, score_ends, validate
+from captime.campaign.validation import Validation, Worth, score_ends, validation_of
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.cli.validate import row_named, values_typed
@@ -54,7 +54,7 @@ def test_intervals_hold_the_truth_and_differences_profit_from_pairing() -> None:
     misses = 0
     for _ in range(60):
         hard = rng.uniform(0.0, 7.0, size=150)
-        found = validate(table_of([hard.tolist(), (hard + 0.9).tolist()]), UTILITY, 0.1)
+        found = validation_of(table_of([hard.tolist(), (hard + 0.9).tolist()]), UTILITY, 0.1)
         truth = {"c0": 1 - 3.5 / 10, "c1": 1 - 4.4 / 10}
         better = found.better["c1"]
         misses += any(not worth.low <= truth[name] <= worth.high for name, worth in found.worth.items())
@@ -67,7 +67,7 @@ def test_intervals_hold_the_truth_and_differences_profit_from_pairing() -> None:
 def test_a_wrong_delta_is_refused() -> None:
     """As everywhere."""
     with pytest.raises(Exception, match="delta"):
-        validate(table_of([[1.0, 2.0]]), UTILITY, 1.5)
+        validation_of(table_of([[1.0, 2.0]]), UTILITY, 1.5)
 
 
 @pytest.fixture(scope="module")

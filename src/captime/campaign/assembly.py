@@ -11,13 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from captime.campaign.measurement import measure
 from captime.campaign.paired import Compared, Decided, compare_until
-from captime.campaign.question import Question, StopRules
+from captime.campaign.question import Question
 from captime.campaign.result import CampaignResult
-from captime.campaign.run import MakeExecutor, RunSettings, run_campaign
+from captime.campaign.run import MakeExecutor, run_campaign
 from captime.campaign.transfer import EarlierCampaigns
 from captime.errors import MissingExtra, ScenarioError
 from captime.executors.protocol import Executor
@@ -25,7 +23,7 @@ from captime.ledger import LedgerReader
 from captime.live import Observer
 from captime.programs.function import FunctionProgram
 from captime.programs.protocol import Program
-from captime.scenario.parts import WHICH_CLUSTER, Parts, allowed_cores
+from captime.scenario.parts import WHICH_CLUSTER, Parts, RunSettings, StopRules, allowed_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class Assembly:
         """
         on_cluster = parts.executor.kind != "local"
         allowed = oversubscribe or parts.oversubscribe or on_cluster
-        settings = _with_jobs(run_settings_of(parts), jobs, oversubscribe=allowed)
+        settings = _with_jobs(parts.settings, jobs, oversubscribe=allowed)
         return cls(parts, question_of(parts) if question is None else question, ledger, settings, jobs)
 
     def within(self, *, cpu: float, anytime: bool = False) -> "Assembly":
@@ -169,25 +167,6 @@ def question_of(parts: Parts) -> Question:
     )
 
 
-def run_settings_of(parts: Parts) -> RunSettings:
-    """Return how it is carried out."""
-    stop = parts.stop
-    rules = StopRules(
-        cpu=np.inf if stop.cpu is None else stop.cpu,
-        wall=np.inf if stop.wall is None else stop.wall,
-        until=stop.until,
-    )
-    return RunSettings(
-        jobs=parts.jobs,
-        order=parts.order,
-        window=parts.window,
-        stop=rules,
-        isolation=parts.isolation,
-        conflicts=parts.compare_answers,
-        check_repeatability=parts.check_repeatability,
-    )
-
-
 def _with_jobs(manner: RunSettings, jobs: int | None, *, oversubscribe: bool) -> RunSettings:
     """Return the same with another number of jobs, as long as they do not disturb each other."""
     if jobs is None:
@@ -266,7 +245,7 @@ def _maker(parts: Parts, ledger: Path, reached: Any, most: int | None) -> MakeEx
         if wishes.machines == "same" and reference is None:
             reference = _first_reference(ledger)
         terms = DaskTerms(
-            isolation=parts.isolation,
+            isolation=parts.settings.isolation,
             scratch=wishes.scratch,
             machines=SpeedTerms(wishes.machines, wishes.tolerance, reference),
             most=most,

@@ -16,7 +16,7 @@ from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.executors.retry import ExecutorWrapper
 from captime.ledger import Ledger, LedgerReader
-from captime.ledger.connection import reached
+from captime.ledger.connection import crash_point
 from captime.ledger.file_watch import rescued_name
 from captime.ledger.rows import SampleRow
 from captime.live import Seen
@@ -133,13 +133,13 @@ class LedgerJournal:
         positions = {request.instance for request in requests}
         samples = {position: sample_at(self._stream, position) for position in positions}
         with_retries(lambda: self._ledger.started(requests, samples))
-        reached("announced")
+        crash_point("announced")
 
     def observed(self, outcomes: Sequence[RunOutcome], seen: Seen) -> None:
         """See the protocol."""
         self._look_at_clock()
         with_retries(lambda: self._ledger.observed(outcomes, seen))
-        reached("acknowledged")
+        crash_point("acknowledged")
         for reader in self._readers:
             reader(outcomes)
 
@@ -219,7 +219,7 @@ class Recorder:
         self.facts(procedure)
         left, spent = int(procedure.candidates.sum()), float(evidence.tally.seconds.sum())
         self._ledger.certified(held, procedure.rounds, spent, self._clock + now, left)
-        reached("certified")
+        crash_point("certified")
 
     def candidates(self, procedure: Procedure, evidence: Evidence) -> None:
         """Record which configurations were cleared, and which became candidates again; no decision needs it."""

@@ -10,13 +10,14 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray
 from captime.campaign.question import Question
 from captime.campaign.result import CampaignResult
-from captime.campaign.run import MakeExecutor, RunSettings, run_campaign
+from captime.campaign.run import MakeExecutor, run_campaign
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import Columns, which_mean
 from captime.live import Observer
 from captime.procedures.survey import Survey
 from captime.runs import Meaning
+from captime.scenario.parts import RunSettings
 from captime.sources import RuntimeTable
 
 SURVEY = "survey"

@@ -14,11 +14,12 @@ from captime.arrays import FloatArray
 from captime.bounds import Mixture
 from captime.campaign.measurement import measured_runs, survey_of
 from captime.campaign.question import Question
-from captime.campaign.run import MakeExecutor, RunSettings, run_campaign
+from captime.campaign.run import MakeExecutor, run_campaign
 from captime.campaign.validation import Worth, score_ends
 from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.live import Observer
+from captime.scenario.parts import RunSettings
 
 DECIDED = "decided"
 """Why a comparison ended: what was asked is known."""

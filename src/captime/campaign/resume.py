@@ -27,7 +27,7 @@ from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.executors.retry import ExecutorWrapper, LossLimit
 from captime.ledger import Ledger
-from captime.ledger.connection import reached
+from captime.ledger.connection import crash_point
 from captime.ledger.rows import Added, Asked, ConfigRow, Event, Noted, Observed, Started
 from captime.live import tell_all, walk_again
 from captime.procedures.protocol import Procedure
@@ -181,7 +181,7 @@ class RecordedRuns:
 
     def reading(self, story: Iterable[Event]) -> Iterator[Event]:
         """Pass the story on, and take down what has to be remembered."""
-        reached("recovery", "before")
+        crash_point("recovery", "before")
         for event in story:
             self.events += 1
             match event:
@@ -203,7 +203,7 @@ class RecordedRuns:
                 case _:
                     assert_never(event)
             yield event
-        reached("recovery")
+        crash_point("recovery")
 
     def _take(self, outcomes: Iterable[RunOutcome]) -> None:
         # What answers no attempt that was under way is an orphan, and is not counted.
@@ -260,9 +260,9 @@ def write_off(
     lost = memory.cut_off(repeatable=repeatable)
     if not lost:
         return
-    reached("written-off", "before")
+    crash_point("written-off", "before")
     ledger.observed(lost)
-    reached("written-off")
+    crash_point("written-off")
     # What is given up for good is remembered as such: a later request for it must not get a second try.
     memory.known |= {key_of(outcome.request): outcome for outcome in lost if counts_for_good(outcome)}
     memory.open.clear()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +29,7 @@ from captime.campaign.journal import (
     check_no_rescue,
     with_what_was_lost,
 )
-from captime.campaign.question import Change, GoalsInOrder, Question, StopRules
+from captime.campaign.question import Change, GoalsInOrder, Question
 from captime.campaign.result import CampaignResult, OutcomeCounts
 from captime.campaign.resume import (
     RecordedRuns,
@@ -48,9 +48,9 @@ from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioErro
 from captime.evidence import Evidence
 from captime.executors.local import LocalExecutor
 from captime.executors.protocol import Executor, Remote, Visible
-from captime.executors.retry import PATIENCE, FixedOrderExecutor, LossLimit, Unfit, WaitingExecutor
+from captime.executors.retry import FixedOrderExecutor, LossLimit, Unfit, WaitingExecutor
 from captime.ledger import Ledger, LedgerReader
-from captime.ledger.connection import reached
+from captime.ledger.connection import crash_point
 from captime.ledger.ownership import SlotBoard
 from captime.ledger.rows import Noted
 from captime.live import Journal, LiveOutcome, Observer, drive_parallel
@@ -58,6 +58,7 @@ from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey
 from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
+from captime.scenario.parts import RunSettings
 from captime.spaces import Proposer
 from captime.supervision.orphans import own_tag, sweep, sweep_abandoned
 from captime.tally import Tally
@@ -65,36 +66,6 @@ from captime.tally import Tally
 Order = Literal["arrival", "fixed"]
 MakeExecutor = Callable[[Program, str], Executor]
 """`make(program, tag)`: slots for that program, whose processes carry that tag."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """How a campaign is carried out; nothing that its answer's validity depends on.
-
-    Attributes:
-        jobs: How many runs are under way at once.
-        order: `arrival`: outcomes are told as runs finish. `fixed`: outcomes are told in the order in which runs were
-            asked for, so that the same outcomes give the same answer whatever the timing.
-        window: With fixed order, how many runs are open at once.
-        stop: When to stop, apart from the goal.
-        isolation: How runs are kept together; None for the best that works here.
-        pin: Give every slot a core of its own.
-        take_over: Resume a ledger that another machine had begun to write to.
-        conflicts: Stop when two configurations contradict each other.
-        check_repeatability: Try whether the program repeats itself, before a procedure relies on it.
-        patience: Seconds to wait for a machine that is out of disk, memory, processes or descriptors.
-    """
-
-    jobs: int = 1
-    order: Order = "arrival"
-    window: int = 8
-    stop: StopRules = field(default_factory=StopRules)
-    isolation: str | None = None
-    pin: bool = True
-    take_over: bool = False
-    conflicts: bool = True
-    check_repeatability: bool = False
-    patience: float = PATIENCE
 
 
 # Ends that say nothing about the program: it might have answered if it had been given the time.
@@ -355,7 +326,7 @@ class _Campaign:
 
     def _watching(self, observer: Observer | None) -> Observer:
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:
-            reached("decided")
+            crash_point("decided")
             self._recorder.certificate(procedure, evidence, executor.now)
             self._recorder.candidates(procedure, evidence)
             if observer is not None:
@@ -364,7 +335,7 @@ class _Campaign:
         return watch
 
     def _close(self, procedure: Procedure, evidence: Evidence, outcome: LiveOutcome) -> CampaignResult:
-        reached("shutdown-begun")
+        crash_point("shutdown-begun")
         question = self._question
         if outcome.stopped == "interrupted" and self._machines_are_gone:
             outcome = replace(outcome, stopped="cluster")

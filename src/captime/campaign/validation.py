@@ -55,7 +55,9 @@ class Validation:
     better: Mapping[str, Worth]
 
 
-def validate(table: RuntimeTable, utility: Utility, delta: float, unfinished: FloatArray | None = None) -> Validation:
+def validation_of(
+    table: RuntimeTable, utility: Utility, delta: float, unfinished: FloatArray | None = None
+) -> Validation:
     """Compare the configurations of a table that was measured on held-out instances; the first one with all others.
 
     Args:

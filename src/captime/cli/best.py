@@ -11,7 +11,7 @@ import typer
 
 from captime.campaign.space_members import configuration_of
 from captime.certificate import Certificate
-from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_of
+from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_on_record
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs import FunctionProgram
@@ -161,7 +161,7 @@ def best_command(
                 "is wrong and nothing is certified; see what `captime verify` says",
                 err=True,
             )
-        path = scenario or scenario_of(reader, needed=form == _COMMAND)
+        path = scenario or scenario_on_record(reader, needed=form == _COMMAND)
     settings = row.settings.get("settings", row.settings)
     if not isinstance(settings, dict):
         raise ScenarioError(f"{ledger}: configuration {printable(row.name)} has no settings on record")

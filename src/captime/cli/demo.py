@@ -14,7 +14,7 @@ from captime.campaign.assembly import Assembly
 from captime.cli.shared import asking_to_stop, print_certificate
 from captime.errors import MissingExtra, ScenarioError
 from captime.instances import script
-from captime.report.campaign_view import progress_of
+from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import account_of_campaign, table_of_campaign
 from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
 from captime.report.page.html import report_page, write_report
@@ -125,7 +125,7 @@ def _run(path: Path) -> CampaignResult:
     with (
         asking_to_stop() as asked,
         campaign.slots(asked) as at_work,
-        progress_of(campaign, "captime demo", quiet=False) as view,
+        shown_progress(campaign, "captime demo", quiet=False) as view,
     ):
         return at_work.run(view)
 

@@ -27,13 +27,13 @@ from captime.campaign.judge_candidates import listed_question
 from captime.campaign.measurement import survey_of
 from captime.campaign.paired import Compared, Decided
 from captime.campaign.validation import usual_captime
-from captime.cli.recorded import say_missing, scenario_of
-from captime.cli.shared import Asked, asking_to_stop, say
+from captime.cli.recorded import say_missing, scenario_on_record
+from captime.cli.shared import StopRequest, asking_to_stop, say
 from captime.cli.validate import pattern_typed, row_named, values_typed
 from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.protocol import Configuration
-from captime.report.campaign_view import progress_of
+from captime.report.campaign_view import shown_progress
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.explained import Explained, explained_json, print_explained
 from captime.report.page.html import write_report
@@ -112,7 +112,7 @@ def explain_command(
         if certified is None:
             raise ScenarioError(f"{ledger} has no certificate yet, so no configuration is recommended; resume it first")
         known, samples, campaign_id = reader.configs, reader.sample_rows(), reader.campaign_id
-        path = scenario or scenario_of(reader, needed=True)
+        path = scenario or scenario_on_record(reader, needed=True)
     rows = [
         row_named(name, known, certified.certificate.config, option)
         for name, option in ((first, "--from"), (last, "--to"))
@@ -216,7 +216,7 @@ class _Work:
     own: ConfigRow
     captime: float | None
     jobs: int | None
-    asked: Asked
+    asked: StopRequest
     show: bool
 
     def compare(
@@ -242,7 +242,7 @@ class _Work:
         title = f"captime explain {self.ledger.name}: {purpose}"
         with (
             campaign.slots(self.asked) as at_work,
-            progress_of(campaign, title, quiet=not self.show, n_runs=len(candidates) * instances) as view,
+            shown_progress(campaign, title, quiet=not self.show, n_runs=len(candidates) * instances) as view,
         ):
             seen = at_work.compare(view, decided, captime=seconds, instances=instances)
         if seen.trouble is not None:

@@ -9,7 +9,7 @@ import typer
 from captime.errors import ScenarioError, StorageTrouble, UtilityError
 from captime.report.words import message, printable
 from captime.scenario import template
-from captime.scenario.foreign import READERS, Draft, read_foreign
+from captime.scenario.foreign import READERS, ScenarioDraft, read_foreign
 from captime.scenario.presets import INSTALL, preset
 from captime.scenario.template import SCHEMA_LINE, schema_text, write_schema
 from captime.utilities import parse_utility
@@ -109,7 +109,7 @@ def import_command(
     typer.echo(message(f"wrote {output}{beside}; look at it, then: captime doctor {output}"))
 
 
-def _as_json(draft: Draft, output: Path) -> dict[str, object]:
+def _as_json(draft: ScenarioDraft, output: Path) -> dict[str, object]:
     files = [str(output), *(str(output.parent / name) for name in draft.companions)]
     return {"files": files, "decided": draft.decided, "not_carried_over": draft.lost}
 

@@ -27,10 +27,10 @@ from captime.campaign.judge_candidates import (
 )
 from captime.campaign.paired import DECIDED
 from captime.campaign.validation import usual_captime
-from captime.cli.shared import Asked, asking_to_stop, say
+from captime.cli.shared import StopRequest, asking_to_stop, say
 from captime.cli.validate import pattern_typed, values_typed
 from captime.errors import ScenarioError
-from captime.report.campaign_view import progress_of
+from captime.report.campaign_view import shown_progress
 from captime.report.judged import Gain, Judged, judged_json, print_judged
 from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
@@ -188,7 +188,7 @@ class _Terms:
     ledger: Path
     delta: float
     jobs: int | None
-    asked: Asked
+    asked: StopRequest
     show: bool
 
 
@@ -198,7 +198,7 @@ def _raced(terms: _Terms, race: Scenario, file: Path, cpu: float) -> CampaignRes
     campaign = Assembly.of(parts, terms.ledger, question, jobs=terms.jobs).within(cpu=race_budget(cpu))
     with (
         campaign.slots(terms.asked) as at_work,
-        progress_of(campaign, f"captime judge {file.name}", quiet=not terms.show) as view,
+        shown_progress(campaign, f"captime judge {file.name}", quiet=not terms.show) as view,
     ):
         return at_work.run(view)
 
@@ -227,7 +227,7 @@ def _gain(
     title = f"captime judge: {printable(pair[0].name)} and {printable(pair[1].name)}"
     with (
         campaign.slots(terms.asked) as at_work,
-        progress_of(campaign, title, quiet=not terms.show, n_runs=2 * length) as view,
+        shown_progress(campaign, title, quiet=not terms.show, n_runs=2 * length) as view,
     ):
         seen = at_work.compare(view, decided, captime=seconds, instances=length)
     if seen.trouble is not None:

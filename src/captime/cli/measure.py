@@ -17,7 +17,7 @@ from captime.cli.shared import COMPLETE, asking_to_stop, say_why
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.programs.protocol import Configuration
-from captime.report.campaign_view import progress_of
+from captime.report.campaign_view import shown_progress
 from captime.report.words import cpu_time, message, printable
 from captime.scenario import Scenario, load_scenario
 from captime.sources import RuntimeTable
@@ -68,7 +68,7 @@ def measure_command(
     n_runs = len(question.configs) * min((n for n in (question.stream.length, instances) if n), default=0)
     with asking_to_stop() as asked, campaign.slots(asked) as at_work:
         title = f"captime measure {scenario.name}"
-        with progress_of(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
+        with shown_progress(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
             result = at_work.measure(view, captime=seconds, instances=instances)
         # Before the cluster is closed, which may take a while.
         if result.trouble is not None:

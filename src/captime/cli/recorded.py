@@ -40,14 +40,14 @@ def ledger_of(named: Path) -> Path:
 
 
 @overload
-def scenario_of(reader: LedgerReader, *, needed: Literal[True]) -> Path: ...
+def scenario_on_record(reader: LedgerReader, *, needed: Literal[True]) -> Path: ...
 
 
 @overload
-def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None: ...
+def scenario_on_record(reader: LedgerReader, *, needed: bool) -> Path | None: ...
 
 
-def scenario_of(reader: LedgerReader, *, needed: bool) -> Path | None:
+def scenario_on_record(reader: LedgerReader, *, needed: bool) -> Path | None:
     """Return the scenario of the campaign's latest call, if it was a file that is still there.
 
     Args:

@@ -13,7 +13,7 @@ from captime.campaign.identity import as_begun
 from captime.campaign.transfer import learn_from
 from captime.cli.shared import asking_to_stop, print_certificate
 from captime.executors.retry import PATIENCE
-from captime.report.campaign_view import progress_of
+from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario
 from captime.utilities.durations import parse_duration
@@ -69,7 +69,7 @@ def run_command(
     settings = replace(campaign.settings, patience=parse_duration(patience, "--patience"), take_over=take_over)
     campaign = replace(campaign, settings=settings)
     with asking_to_stop() as asked, campaign.slots(asked) as at_work:
-        with progress_of(campaign, f"captime run {scenario.name}", quiet=quiet or as_json_object) as view:
+        with shown_progress(campaign, f"captime run {scenario.name}", quiet=quiet or as_json_object) as view:
             result = at_work.run(view, earlier)
         # Before the cluster is closed, which may take a while.
         show_result(result, as_json_object=as_json_object)

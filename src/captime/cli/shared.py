@@ -59,7 +59,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAME_WISH_SECONDS = 5.0
 
 
-class Asked:
+class StopRequest:
     """Whether a stop was requested: call it.
 
     Attributes:
@@ -75,9 +75,9 @@ class Asked:
 
 
 @contextmanager
-def asking_to_stop() -> Iterator[Asked]:
+def asking_to_stop() -> Iterator[StopRequest]:
     """While inside, the first Ctrl-C (or SIGTERM, or a closed terminal) only makes the yielded function return True."""
-    asked = Asked()
+    asked = StopRequest()
     until = 0.0
 
     def note(number: int, frame: FrameType | None) -> None:

@@ -17,15 +17,15 @@ from captime.campaign.assembly import Assembly, question_of
 from captime.campaign.held_out import on_files, on_generated, on_values, only, used_in_tuning
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measurement import measured_runs, survey_of
-from captime.campaign.validation import refuse_if_silent, usual_captime, validate
-from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_of
+from captime.campaign.validation import refuse_if_silent, usual_captime, validation_of
+from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_on_record
 from captime.cli.shared import COMPLETE, asking_to_stop, say_why
 from captime.errors import ScenarioError
 from captime.files import read_limited
 from captime.ledger import ConfigRow, LedgerReader
 from captime.ledger.rows import SampleRow
 from captime.programs.protocol import did_you_mean
-from captime.report.campaign_view import progress_of
+from captime.report.campaign_view import shown_progress
 from captime.report.validated import Validated, print_validated, validated_json
 from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
@@ -93,7 +93,7 @@ def validate_command(
                 f"{ledger} has no certificate yet, so there is no configuration to validate; resume the campaign first"
             )
         held, known, samples = certified.certificate, reader.configs, reader.sample_rows()
-        path = scenario or scenario_of(reader, needed=True)
+        path = scenario or scenario_on_record(reader, needed=True)
     asked_for = [(name, row_named(name, known, held.config)) for name in _names(configs)]
     chosen_on = with_recorded_seed(load_scenario(path), ledger)
     source = _source(chosen_on, samples, instances, values, generate)
@@ -110,7 +110,7 @@ def validate_command(
     n_runs = len(question.configs) * n_instances
     with asking_to_stop() as asked, campaign.slots(asked) as at_work:
         title = f"captime validate {ledger.name}"
-        with progress_of(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
+        with shown_progress(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
             result = at_work.measure(view, captime=seconds, instances=generate)
         # Before the cluster is closed, which may take a while.
         if result.trouble is not None:
@@ -119,7 +119,7 @@ def validate_command(
         say_why(stopped)
         table, unfinished = measured_runs(out, "held-out", seconds, unbroken=True)
         told = Validated(
-            found=validate(table, question.utility, delta, unfinished),
+            found=validation_of(table, question.utility, delta, unfinished),
             asked=tuple((name, row.name) for name, row in asked_for),
             recommended=known[held.config].name,
             held=held,

@@ -12,7 +12,7 @@ from tempfile import gettempdir
 from typing import Any
 from warnings import warn
 
-from captime.campaign.assembly import executor_of, question_of, run_settings_of
+from captime.campaign.assembly import executor_of, question_of
 from captime.campaign.identity import as_begun
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
@@ -288,7 +288,7 @@ def _run(
         result = run_campaign(
             question,
             path,
-            run_settings_of(parts),
+            parts.settings,
             observer=view,
             interrupted=interrupted if watch is None else watch,
             make_executor=make,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from captime.campaign.abort_rules import PAIRS, Repeatability, try_twice
-from captime.campaign.assembly import executor_of, question_of, run_settings_of
+from captime.campaign.assembly import executor_of, question_of
 from captime.campaign.identity import population_on_record
 from captime.campaign.run import executors_here
 from captime.certificate import Population
@@ -111,7 +111,7 @@ def try_commands(scenario: Scenario, ledger: Path, jobs: int | None, interrupted
     n_pairs = int(np.clip(cells // _RUNS_PER_PAIR, min(2, n_configs), PAIRS))
     captime = min(_LONGEST_TRIAL, question.ceiling, float(question.utility.inverse(np.array(_LITTLE_WORTH))))
     with executor_of(parts, ledger, None, jobs, interrupted) as make:
-        here = make or executors_here(run_settings_of(parts))
+        here = make or executors_here(parts.settings)
         trial = here(question.program, own_tag("trial"))
         try:
             return try_twice(trial, captime, n_pairs, n_configs=n_configs)

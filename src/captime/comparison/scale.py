@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from captime.campaign.assembly import question_of, run_settings_of
+from captime.campaign.assembly import question_of
 from captime.campaign.measurement import survey_of
 from captime.campaign.run import run_campaign
 from captime.ledger import LedgerReader
@@ -97,7 +97,7 @@ def _trial(scenario: Scenario, captime: float, instances: int, interrupted: Call
     asked = survey_of(question_of(parts), captime, instances)
     with TemporaryDirectory(prefix="captime-") as folder:
         path = Path(folder) / "trial.ledger"
-        manner = replace(run_settings_of(parts), conflicts=False, check_repeatability=False)
+        manner = replace(parts.settings, conflicts=False, check_repeatability=False)
         run_campaign(asked, path, manner, interrupted=interrupted)
         with LedgerReader(path) as reader:
             runs = known_runs(reader.outcomes())

@@ -13,7 +13,7 @@ from captime.errors import StorageTrouble
 from captime.ledger import Certified, ConfigRow, LedgerReader, Noted
 from captime.ledger.ownership import Owner, SlotUse, under_way
 from captime.ledger.reading import Columns
-from captime.report.known_runs import KnownRuns, Scores, known_runs, lottery_of, scores_of, utility_of
+from captime.report.known_runs import KnownRuns, ScoreIntervals, known_runs, lottery_of, scores_of, utility_of
 from captime.report.ledger_words import OVER, liveness
 from captime.runs import RunOutcome, RunRequest
 
@@ -65,7 +65,7 @@ class LedgerFollower:
         self.in_flight: list[tuple[RunRequest, int]] = []
         self.seats: list[SlotUse] = []
         self.unseated = 0
-        self.scores: Scores | None = None
+        self.scores: ScoreIntervals | None = None
         self.runs: KnownRuns | None = None
         self.last = self.read = 0
         self.in_use = True

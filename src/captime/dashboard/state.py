@@ -11,7 +11,7 @@ from captime.report.charts.nodes import Json, visible
 from captime.report.charts.svg import draw
 from captime.report.known_runs import utility_of
 from captime.report.ledger_words import OVER, account_of_story, doubts_of, length_on_record, note_words
-from captime.report.story import Pace, Progress, Story, floor_of, in_race, progress_of
+from captime.report.story import Pace, ProgressCurve, Story, floor_of, in_race, progress_of
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.intervals import intervals_view
 from captime.report.views.view import View
@@ -113,7 +113,7 @@ def state_of(window: LedgerFollower, width: float) -> dict[str, object]:
 
 def _story(window: LedgerFollower, names: list[str]) -> Story:
     held = window.certified[-1] if window.certified else None
-    progress: Progress = progress_of(window.certified, window.notes)
+    progress: ProgressCurve = progress_of(window.certified, window.notes)
     return Story(
         path=window.path,
         names=names,

@@ -515,7 +515,7 @@ class _CrashCountdown:
 _countdown = _CrashCountdown(os.environ[_VARIABLE]) if os.environ.get(_VARIABLE) else None
 
 
-def reached(name: str, when: When = "after") -> None:
+def crash_point(name: str, when: When = "after") -> None:
     """The process has come to this place; if a test asked for it, this is where it dies.
 
     Args:

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from captime.errors import LedgerInUse
 from captime.files import open_limited
-from captime.ledger.connection import errors_translated, reached, sync_directory
+from captime.ledger.connection import crash_point, errors_translated, sync_directory
 from captime.runs import RunRequest
 
 # The first line has this length, so that it can be replaced in one stroke; the second names the lock's holder.
@@ -137,7 +137,7 @@ class WriteLock:
         self.owner = Owner.here()
         with errors_translated(ledger, "taking its lock"):
             self._file = self._take()
-            reached("lock-taken")
+            crash_point("lock-taken")
             told = json.dumps(asdict(self.owner)).encode() + b"\n"
             os.ftruncate(self._file, min(os.fstat(self._file).st_size, _LINE))
             os.pwrite(self._file, told, _LINE)

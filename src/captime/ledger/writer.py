@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias
 
 from captime.errors import InvariantViolated, LedgerDamaged, LedgerInUse, ScenarioError
 from captime.ledger.connection import (
+    crash_point,
     damage_reported,
     errors_translated,
     has_log,
     left_open,
-    reached,
     sync_directory,
     writer,
 )
@@ -339,13 +339,13 @@ class RowWriter:
                 # Whatever goes wrong from here on: where the chain ends is unknown until it is read again.
                 chain, self._in_step = Chain(self.chain.sequence, self.chain.head), True
                 transaction = Transaction(self.connection, chain)
-                reached(f"{point}-inserted", "before")
+                crash_point(f"{point}-inserted", "before")
                 for step in steps:
                     step(transaction)
-                reached(f"{point}-inserted")
-                reached(f"{point}-committed", "before")
+                crash_point(f"{point}-inserted")
+                crash_point(f"{point}-committed", "before")
                 self.connection.execute("COMMIT")
-                reached(f"{point}-committed")
+                crash_point(f"{point}-committed")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):
                     self.connection.rollback()
@@ -367,9 +367,9 @@ class RowWriter:
         Args:
             manner: PASSIVE does not wait; TRUNCATE waits for readers a while, and leaves an empty log.
         """
-        reached("checkpoint", "before")
+        crash_point("checkpoint", "before")
         busy, in_log, moved = self.connection.execute(f"PRAGMA wal_checkpoint({manner})").fetchone()
-        reached("checkpoint")
+        crash_point("checkpoint")
         return not busy and in_log == moved
 
     def close(self) -> None:
@@ -417,13 +417,13 @@ def make_ledger(path: Path, scenario: Mapping[str, object], configs: Sequence[Co
         "at_ns": time.time_ns(),
     }
     with errors_translated(path, "making it"):
-        reached("ledger-created", "before")
+        crash_point("ledger-created", "before")
         with new_file(path) as connection:
             transaction = Transaction(connection, Chain())
             transaction.add(CAMPAIGN, campaign)
             for config in configs:
                 transaction.add(CONFIG, config_values(config, 1))
-        reached("ledger-created")
+        crash_point("ledger-created")
 
 
 @contextlib.contextmanager

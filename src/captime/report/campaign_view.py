@@ -66,7 +66,7 @@ _ABOUT = {Population.THESE: "exactly these instances", Population.DRAWN: "more l
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class SetForecast:
     """What a finite set of instances can give, as far as anything is known before and in the first minutes.
 
     Attributes:
@@ -80,7 +80,7 @@ class Outlook:
     jobs: int
 
     @classmethod
-    def of(cls, question: Question, jobs: int) -> "Outlook | None":
+    def of(cls, question: Question, jobs: int) -> "SetForecast | None":
         """Return the outlook of a campaign; None on an endless stream."""
         length = question.stream.length
         return None if length is None else cls(length, question.delta, jobs)
@@ -99,7 +99,7 @@ class Outlook:
         return [("this set", these), ("", sample)]
 
 
-class View:
+class ProgressView:
     """Takes a copy of the numbers after laps; Rich draws them from its own thread when a frame is due.
 
     Args:
@@ -131,7 +131,7 @@ class View:
         measured_on: str = "cpu",
         more: Callable[[], Sequence[tuple[str, str]]] = tuple,
         hint: str = HINT,
-        outlook: Outlook | None = None,
+        outlook: SetForecast | None = None,
     ) -> None:
         self._hint = hint
         self._outlook = outlook
@@ -274,7 +274,7 @@ def _clock_on_record(ledger: Path | None) -> float:
         return reader.clock()
 
 
-def progress_of(
+def shown_progress(
     campaign: Assembly, title: str, *, quiet: bool, n_runs: int | None = None
 ) -> AbstractContextManager[Observer | None]:
     """Return the view of a campaign: its goal and outlook, or how many of its runs are made.
@@ -296,7 +296,7 @@ def progress_of(
         gamma_goal=question.goal.gamma if decides else None,
         n_runs=n_runs,
         measured_on=question.clock,
-        outlook=Outlook.of(question, campaign.settings.jobs) if decides else None,
+        outlook=SetForecast.of(question, campaign.settings.jobs) if decides else None,
     )
 
 
@@ -313,7 +313,7 @@ def campaign_view(
     measured_on: str = "cpu",
     more: Callable[[], Sequence[tuple[str, str]]] = tuple,
     hint: str = HINT,
-    outlook: Outlook | None = None,
+    outlook: SetForecast | None = None,
 ) -> Iterator[Observer | None]:
     """An observer that shows progress while inside; None if it is not wanted.
 
@@ -345,14 +345,14 @@ def campaign_view(
     console = Console(stderr=True)
     if console.is_terminal:
         seats = tuple if ledger is None else partial(_own_seats, ledger)
-        view = View(names, goal, title, console, seats, **wishes)
+        view = ProgressView(names, goal, title, console, seats, **wishes)
         with Live(view, console=console, refresh_per_second=_FRAMES_A_SECOND, transient=True):
             yield view.observe
         return
-    yield plain_lines(View(names, goal, title, **wishes), sys.stderr)
+    yield plain_lines(ProgressView(names, goal, title, **wishes), sys.stderr)
 
 
-def plain_lines(view: View, out: TextIO) -> Observer:
+def plain_lines(view: ProgressView, out: TextIO) -> Observer:
     """An observer that writes a line now and then, the first one at once."""
     due = 0.0
 

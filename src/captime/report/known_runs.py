@@ -183,7 +183,7 @@ _STROKE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Lottery:
+class CaptimeDraws:
     """How captimes were drawn, where chance drew them.
 
     Attributes:
@@ -215,7 +215,7 @@ class Lottery:
         return bool((runs.captime <= drawn * (1.0 + _ROUNDED)).all())
 
 
-def lottery_of(scenario: Mapping[str, Any], utility: Utility, n_configs: int) -> Lottery | None:
+def lottery_of(scenario: Mapping[str, Any], utility: Utility, n_configs: int) -> CaptimeDraws | None:
     """How captimes were drawn in a campaign; None if they were not, or if its scenario does not say."""
     name = scenario.get("procedure")
     if name not in PROCEDURES or population_on_record(scenario) is not Population.DRAWN:
@@ -239,7 +239,7 @@ def lottery_of(scenario: Mapping[str, Any], utility: Utility, n_configs: int) ->
         return None
     if not isinstance(plan, RandomCaptimes):
         return None
-    return Lottery(RandomCaptimes(utility, plan.seed, plan.boost, Schedule(math.inf)))
+    return CaptimeDraws(RandomCaptimes(utility, plan.seed, plan.boost, Schedule(math.inf)))
 
 
 def utility_of(scenario: Mapping[str, Any]) -> Utility | None:
@@ -253,7 +253,7 @@ def utility_of(scenario: Mapping[str, Any]) -> Utility | None:
         return None
 
 
-def score_ends(runs: KnownRuns, utility: Utility, lottery: Lottery | None) -> tuple[FloatArray, FloatArray]:
+def score_ends(runs: KnownRuns, utility: Utility, lottery: CaptimeDraws | None) -> tuple[FloatArray, FloatArray]:
     """Between which two numbers the score of each run lies; the mean score is the expected utility."""
     worth = utility(runs.seconds)
     if lottery is not None:
@@ -264,7 +264,7 @@ def score_ends(runs: KnownRuns, utility: Utility, lottery: Lottery | None) -> tu
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ScoreIntervals:
     """What is known of every configuration's expected utility.
 
     Attributes:
@@ -290,14 +290,16 @@ class Scores:
         return np.lexsort((-np.nan_to_num(self.estimate, nan=-1.0), -self.lower))
 
 
-def scores_of(runs: KnownRuns, n_configs: int, utility: Utility, lottery: Lottery | None, delta: float) -> Scores:
+def scores_of(
+    runs: KnownRuns, n_configs: int, utility: Utility, lottery: CaptimeDraws | None, delta: float
+) -> ScoreIntervals:
     """Scores of all runs, and an interval for every configuration."""
     low, high = score_ends(runs, utility, lottery)
     n = np.bincount(runs.config, minlength=n_configs)
     with np.errstate(invalid="ignore"):
         estimate = sums(runs.config, low + high, n_configs) / (2.0 * n)
     lower, upper = intervals(runs.config, low, high, n_configs, delta)
-    return Scores(low, high, n, lower, upper, estimate, delta)
+    return ScoreIntervals(low, high, n, lower, upper, estimate, delta)
 
 
 def intervals(

@@ -66,7 +66,7 @@ def account_of_story(story: Story) -> Account | None:
         plain,
         cost=f"{spent}, {runs:,} runs{wall}",
         stopped=stopped_words(story),
-        rests_on=[assumption.words for assumption in assumptions(story)],
+        rests_on=[assumption.words for assumption in assumptions_on_record(story)],
         first_lines=[("warning", words) for words in doubts_of(story)],
         more=_next_steps(story, held),
     )
@@ -190,7 +190,7 @@ def stopped_words(story: Story) -> str:
     return why_stopped(ends[-1], goal_on_record(story.scenario, story.notes))
 
 
-def assumptions(story: Story) -> list[Assumption]:
+def assumptions_on_record(story: Story) -> list[Assumption]:
     """What the certificate rests on, each with its standing."""
     runs = story.runs
     said = [_in_random_order(story)]

@@ -46,7 +46,7 @@ def account_of_simulation(result: Simulation) -> Account:
         cost=f"{told}, {runs:,} runs, {result.accounting} accounting",
         left=len(outcome.candidates),
         stopped=why_stopped(outcome.stopped, goal, STOPPED_ON_RECORD),
-        rests_on=assumptions(result),
+        rests_on=simulation_assumptions(result),
         more=more,
         # Every configuration of a pool has been run.
         pool=int(np.count_nonzero(outcome.runs)),
@@ -79,7 +79,7 @@ def capping_floor(result: Simulation) -> str | None:
     )
 
 
-def assumptions(result: Simulation) -> list[str]:
+def simulation_assumptions(result: Simulation) -> list[str]:
     """What the certificate rests on, in words a user can check."""
     table = result.table
     if isinstance(table, Pooled):
@@ -192,7 +192,7 @@ def as_json(result: Simulation) -> dict[str, object]:
         "sampling": result.sampling,
         "seed": result.seed,
         "population": result.population,
-        "assumptions": assumptions(result),
+        "assumptions": simulation_assumptions(result),
         "notes": list(result.table.notes),
     }
     if isinstance(result.table, Pooled):

@@ -19,9 +19,9 @@ from captime.report.known_runs import (
     ANSWERED,
     CUT,
     FAILED,
+    CaptimeDraws,
     KnownRuns,
-    Lottery,
-    Scores,
+    ScoreIntervals,
     known_runs,
     lottery_of,
     scores_of,
@@ -35,7 +35,7 @@ _FAILURES_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProgressCurve:
     """What was certified when, as columns.
 
     Attributes:
@@ -91,14 +91,14 @@ class Story:
 
     path: Path
     names: Sequence[str]
-    progress: Progress
+    progress: ProgressCurve
     certificate: Certificate | None
     settings: Sequence[Mapping[str, object]] = ()
     origins: Sequence[str] = ()
     runs: KnownRuns | None = None
-    scores: Scores | None = None
+    scores: ScoreIntervals | None = None
     utility: Utility | None = None
-    lottery: Lottery | None = None
+    lottery: CaptimeDraws | None = None
     scenario: Mapping[str, Any] = field(default_factory=dict)
     in_race: frozenset[int] = frozenset()
     instances: Mapping[int, str] = field(default_factory=dict)
@@ -238,7 +238,7 @@ def _configs(note: Noted, field_name: str) -> list[int]:
     return [int(each) for each in found] if isinstance(found, list) else []
 
 
-def progress_of(certified: Sequence[Certified], notes: Sequence[Noted]) -> Progress:
+def progress_of(certified: Sequence[Certified], notes: Sequence[Noted]) -> ProgressCurve:
     """What was certified when, from the ledger's certificates and notes."""
     held = [row.certificate for row in certified]
     out = [
@@ -246,7 +246,7 @@ def progress_of(certified: Sequence[Certified], notes: Sequence[Noted]) -> Progr
         for note in notes
         if note.kind == "candidates" and _configs(note, "out")
     ]
-    return Progress(
+    return ProgressCurve(
         seconds=np.array([row.cpu_seconds for row in certified], dtype=np.float64),
         epsilon=np.array([each.epsilon for each in held], dtype=np.float64),
         gamma=np.array([np.nan if each.gamma is None else each.gamma for each in held], dtype=np.float64),

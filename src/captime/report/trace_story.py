@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.errors import MissingExtra, ScenarioError
 from captime.files import check_limited, open_limited
-from captime.report.story import Progress, Story
+from captime.report.story import ProgressCurve, Story
 from captime.trace import BOOK_COLUMNS, COLUMNS, Trace
 
 
@@ -123,7 +123,7 @@ def read_trace_story(path: Path) -> Story:
     )
 
 
-def _progress(path: Path, rows: list[Mapping[str, Any]]) -> Progress:
+def _progress(path: Path, rows: list[Mapping[str, Any]]) -> ProgressCurve:
     numbered = list(enumerate(rows, start=1))
     decisions = [(number, row) for number, row in numbered if row["kind"] == "decision"]
     gone: dict[float, list[int]] = {}
@@ -138,7 +138,7 @@ def _progress(path: Path, rows: list[Mapping[str, Any]]) -> Progress:
     def column(name: str, kind: Callable[[Any], float]) -> list[float]:
         return [_number(path, number, row, name, kind) for number, row in decisions]
 
-    return Progress(
+    return ProgressCurve(
         seconds=np.array(column("seconds", float)),
         epsilon=np.array(column("epsilon", float)),
         gamma=np.full(len(decisions), np.nan),

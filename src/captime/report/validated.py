@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from captime.campaign.measurement import SURVEY, measured_runs
-from captime.campaign.validation import Validation, Worth, validate
+from captime.campaign.validation import Validation, Worth, validation_of
 from captime.certificate import Certificate
 from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
@@ -233,7 +233,7 @@ def _read(story: Story, path: Path) -> Validated:
         )
     table, unfinished = measured_runs(path, "held-out", float(captime))
     return Validated(
-        found=validate(table, story.utility, DELTA, unfinished),
+        found=validation_of(table, story.utility, DELTA, unfinished),
         asked=tuple((name, name) for name in names),
         recommended=story.names[story.leader],
         held=story.certificate,

@@ -222,7 +222,7 @@ def listed_of(proposer: Proposer) -> tuple[Configuration, ...]:
     )
 
 
-def as_begun(proposer: Proposer, n_listed: int | None) -> Proposer:
+def space_as_begun(proposer: Proposer, n_listed: int | None) -> Proposer:
     """The same as it was when a campaign was begun with this many listed ones; those after them were added later."""
     if n_listed is None or n_listed >= proposer.n_listed:
         return proposer

@@ -1,13 +1,15 @@
 """Everything a campaign needs, built from a scenario; independent of TOML."""
 
+import math
 import os
 from dataclasses import dataclass, field
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 from captime.errors import ScenarioError
 from captime.executors.local_slots import cores
+from captime.executors.retry import PATIENCE
 from captime.ledger.rows import ConfigRow
 from captime.procedures import Problem
 from captime.programs import CommandProgram, Configuration, FunctionProgram
@@ -19,20 +21,60 @@ from captime.utilities import Utility
 
 
 @dataclass(frozen=True, slots=True)
-class StopLimits:
-    """When to stop; whichever comes first.
+class StopRules:
+    """When to stop, apart from the goal.
 
     Attributes:
-        epsilon: The goal.
-        cpu: CPU seconds of the whole campaign; None for no limit.
-        wall: Wall-clock seconds; None for no limit.
-        until: A time of day, or a date and time; None for none.
+        cpu: CPU seconds of the whole campaign, all calls together.
+        wall: Wall-clock seconds of this call.
+        until: A time of day, or a moment.
     """
 
-    epsilon: float
-    cpu: float | None
-    wall: float | None
-    until: time | datetime | None
+    cpu: float = math.inf
+    wall: float = math.inf
+    until: time | datetime | None = None
+
+    def wall_seconds(self, now: datetime) -> float:
+        """Wall-clock seconds from now on, whichever rule comes first."""
+        if self.until is None:
+            return self.wall
+        if isinstance(self.until, datetime):
+            end = self.until if self.until.tzinfo is not None else self.until.replace(tzinfo=now.tzinfo)
+        else:
+            end = datetime.combine(now.date(), self.until, tzinfo=now.tzinfo)
+            if end <= now:
+                end += timedelta(days=1)
+        return max(0.0, min(self.wall, (end - now).total_seconds()))
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a campaign is carried out; nothing that its answer's validity depends on.
+
+    Attributes:
+        jobs: How many runs are under way at once.
+        order: `arrival`: outcomes are told as runs finish. `fixed`: outcomes are told in the order in which runs were
+            asked for, so that the same outcomes give the same answer whatever the timing.
+        window: With fixed order, how many runs are open at once.
+        stop: When to stop, apart from the goal.
+        isolation: How runs are kept together; None for the best that works here.
+        pin: Give every slot a core of its own.
+        take_over: Resume a ledger that another machine had begun to write to.
+        conflicts: Stop when two configurations contradict each other.
+        check_repeatability: Try whether the program repeats itself, before a procedure relies on it.
+        patience: Seconds to wait for a machine that is out of disk, memory, processes or descriptors.
+    """
+
+    jobs: int = 1
+    order: Literal["arrival", "fixed"] = "arrival"
+    window: int = 8
+    stop: StopRules = field(default_factory=StopRules)
+    isolation: str | None = None
+    pin: bool = True
+    take_over: bool = False
+    conflicts: bool = True
+    check_repeatability: bool = False
+    patience: float = PATIENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +128,12 @@ class Parts:
         options: Its options.
         population_said: Whether the user has said what the claim is about; if not, it may be what the program allows.
         proposer: Makes the configurations of a space; None if they are listed.
-        check_repeatability: Whether the user left open if the program repeats itself given its seed, so that a
-            procedure which repeats runs has to try first.
-        compare_answers: Whether contradicting answers end all claims.
         tolerance: By which share two numbers may differ and be the same answer.
         clock: The clock of captimes and costs.
         time: Which time counts: as it is measured, or as the program reports it.
-        jobs: How many runs are under way at once.
-        order: In which order outcomes are told.
-        window: With a fixed order, how many runs are open at once.
-        isolation: How runs are kept together; None for the best that works here.
+        settings: How it is carried out.
         executor: Where runs happen.
         oversubscribe: Whether there may be more jobs than cores.
-        stop: When to stop.
         ledger: The file that records the runs.
         identity: What the answer depends on, in words that JSON knows.
     """
@@ -114,18 +149,12 @@ class Parts:
     options: dict[str, Any]
     proposer: Proposer | None
     population_said: bool
-    check_repeatability: bool
-    compare_answers: bool
     tolerance: float
     clock: Literal["cpu", "wall"]
     time: Literal["measured", "reported"]
-    jobs: int
-    order: Literal["arrival", "fixed"]
-    window: int
-    isolation: str | None
+    settings: RunSettings
     executor: ExecutorSettings
     oversubscribe: bool
-    stop: StopLimits
     ledger: Path
     identity: dict[str, Any]
 

@@ -1,6 +1,7 @@
 """A scenario that has been read and checked: from it follow the parts of a campaign, and what its answer depends on."""
 
 import hashlib
+import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,6 @@ from captime.programs import CommandProgram, Configuration, FunctionProgram
 from captime.programs.protocol import did_you_mean
 from captime.programs.template import SettingsToArguments
 from captime.scenario.configurations import (
-    as_begun,
     canonical,
     check_command,
     configurations_of,
@@ -31,12 +31,13 @@ from captime.scenario.configurations import (
     pool_terms_of,
     proposer_for,
     row_of,
+    space_as_begun,
     words_of,
 )
 from captime.scenario.errors import SourceLocation, refused
 from captime.scenario.instances import population_of, stream_of
-from captime.scenario.models import ScenarioModel
-from captime.scenario.parts import Parts, StopLimits, allowed_cores, executor_settings, seconds_that_count
+from captime.scenario.models import ScenarioModel, StopSection
+from captime.scenario.parts import Parts, RunSettings, StopRules, allowed_cores, executor_settings, seconds_that_count
 from captime.scenario.target_section import conditions_of, program_of
 from captime.spaces import Proposer
 from captime.streams import FiniteStream, GeneratedStream, finite
@@ -134,7 +135,7 @@ class Scenario:
     @cached_property
     def proposer(self) -> Proposer | None:
         """The proposer of the space's configurations; None if the candidates are listed."""
-        return None if self._space is None else as_begun(self._space, self.begun_with)
+        return None if self._space is None else space_as_begun(self._space, self.begun_with)
 
     @cached_property
     def _space(self) -> Proposer | None:
@@ -330,21 +331,23 @@ class Scenario:
             options=self.options,
             proposer=self.proposer,
             population_said=wishes.instances.population is not None or wishes.instances.seeds > 1,
-            check_repeatability=target.repeatable == "auto",
-            # Two values that reach the target may differ, and both are right.
-            compare_answers=target.compare_answers and target.until is None,
             tolerance=target.tolerance,
             clock=target.clock,
             time=target.time,
-            jobs=self.jobs,
-            order=wishes.order,
-            window=wishes.window,
-            isolation=wishes.isolation,
+            settings=RunSettings(
+                jobs=self.jobs,
+                order=wishes.order,
+                window=wishes.window,
+                stop=_stop_rules(wishes.stop),
+                isolation=wishes.isolation,
+                # Two values that reach the target may differ, and both are right.
+                conflicts=target.compare_answers and target.until is None,
+                check_repeatability=target.repeatable == "auto",
+            ),
             executor=executor_settings(
                 wishes.executor, self.place, self.folder, None if wishes.jobs == "auto" else wishes.jobs
             ),
             oversubscribe=wishes.oversubscribe,
-            stop=StopLimits(wishes.stop.epsilon, wishes.stop.cpu, wishes.stop.wall, wishes.stop.until),
             ledger=self.ledger,
             identity=self.canonical(),
         )
@@ -475,3 +478,11 @@ def _check_numbers(value: object, field: tuple[str | int, ...], place: SourceLoc
             f"{place(*field)} is a whole number of {value.bit_length():,} bits; expected at most {_MOST_BITS}. Write a "
             "smaller one, or a text in quotes"
         )
+
+
+def _stop_rules(said: StopSection) -> StopRules:
+    return StopRules(
+        cpu=math.inf if said.cpu is None else said.cpu,
+        wall=math.inf if said.wall is None else said.wall,
+        until=said.until,
+    )

@@ -18,7 +18,7 @@ from captime.supervision.messages import Launch, Preparation, Report, lost_by_ch
 from captime.supervision.output import KEPT_BYTES, IoLoop, Matcher, Pipe
 from captime.supervision.process_tree import Isolation, ProcessTree
 from captime.supervision.processes import TAG, all_pids
-from captime.supervision.run import CoordinatorLink, Limits, Pipes, Run, changed_file
+from captime.supervision.run import CoordinatorLink, Limits, Pipes, SupervisedRun, changed_file
 from captime.supervision.scratch import Folders
 from captime.supervision.spawn import Descriptors, NotStarted, ProcessSetup, SpawnedProcess, start
 
@@ -311,7 +311,7 @@ class Launcher:
         )
         limits = Limits(launch, tree, folder, memory_is_limited=limited)
         attending = self._duties if duties is None else duties
-        run = Run(launch, tree, pipes, limits, listener=self._listener, duties=attending, group=group)
+        run = SupervisedRun(launch, tree, pipes, limits, listener=self._listener, duties=attending, group=group)
         try:
             report = run.watch()
         except BaseException:

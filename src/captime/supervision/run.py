@@ -228,7 +228,7 @@ def _holds(path: str, status_ns: int, digest: str) -> bool:  # noqa: ARG001 (ask
     return found.hexdigest() == digest
 
 
-class Run:
+class SupervisedRun:
     """A run under way.
 
     Args:

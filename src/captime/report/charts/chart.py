@@ -139,7 +139,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class HeatCells:
     """A grid of coloured cells, row 0 on top; it fills the chart from edge to edge.
 
     Attributes:
@@ -155,7 +155,7 @@ class Cells:
     columns: Sequence[str]
 
 
-Mark: TypeAlias = Line | Band | Points | Spans | Rule | Strip | Zone | Label | Cells
+Mark: TypeAlias = Line | Band | Points | Spans | Rule | Strip | Zone | Label | HeatCells
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Chart:
         """Marks that have a label, each label once."""
         seen: dict[str, Mark] = {}
         for mark in self.marks:
-            label = "" if isinstance(mark, Rule | Zone | Label | Cells) else mark.label
+            label = "" if isinstance(mark, Rule | Zone | Label | HeatCells) else mark.label
             if label and label not in seen:
                 seen[label] = mark
         return [(mark, label) for label, mark in seen.items()]
@@ -199,7 +199,7 @@ _HALF_AND_HALF = 2.5
 _STEPS = (1.0, 2.0, _HALF_AND_HALF, 5.0)
 
 
-class Scale:
+class AxisScale:
     """From values to pixels.
 
     Args:

@@ -16,9 +16,9 @@ from captime.errors import MissingExtra, ScenarioError
 from captime.report.charts.chart import (
     Axis,
     Band,
-    Cells,
     Chart,
     Color,
+    HeatCells,
     Label,
     Line,
     Mark,
@@ -157,7 +157,7 @@ def _scale(axes: Any, chart: Chart) -> None:
         getattr(axes, f"set_{which}ticks")([value for value, _ in places], labels)
         getattr(axes, f"set_{which}label")(_plain(axis.label))
     axes.minorticks_off()
-    cells = any(isinstance(mark, Cells) for mark in chart.marks)
+    cells = any(isinstance(mark, HeatCells) for mark in chart.marks)
     if not cells:
         named = _named(chart.y)
         axes.grid(visible=True, axis="x" if named else "both", color="#E6E8EB", linewidth=0.6)
@@ -271,7 +271,7 @@ def _(mark: Label, axes: Any, chart: Chart) -> None:  # noqa: ARG001
 
 
 @_printed.register
-def _(mark: Cells, axes: Any, chart: Chart) -> None:
+def _(mark: HeatCells, axes: Any, chart: Chart) -> None:
     from matplotlib.colors import BoundaryNorm, ListedColormap  # noqa: PLC0415 (an optional package)
 
     colors = ListedColormap([_color(color) for color, _ in mark.kinds])

@@ -12,15 +12,15 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.report.charts.chart import (
+    AxisScale,
     Band,
-    Cells,
     Chart,
+    HeatCells,
     Label,
     Line,
     Mark,
     Points,
     Rule,
-    Scale,
     Spans,
     Strip,
     Zone,
@@ -55,8 +55,8 @@ class Frame:
         self.top = 8.0 + LINE_HEIGHT * (1 + max((row for _, _, _, row in self.legend), default=-1))
         self.bottom = self.top + chart.height - 60.0
         self.width, self.height = width, self.bottom + 46.0
-        self.x = Scale(chart.x, self.left, self.right)
-        self.y = Scale(chart.y, self.bottom, self.top)
+        self.x = AxisScale(chart.x, self.left, self.right)
+        self.y = AxisScale(chart.y, self.bottom, self.top)
         self.x_ticks = ticks(chart.x, self.right - self.left)
 
 
@@ -222,7 +222,7 @@ def _(mark: Label, frame: Frame) -> Node:
 
 
 @drawn.register
-def _(mark: Cells, frame: Frame) -> Node:
+def _(mark: HeatCells, frame: Frame) -> Node:
     """One path per kind of cell, neighbours joined; what a cell says is worked out from where the pointer is."""
     n_rows, n_columns = mark.codes.shape
     wide = (frame.right - frame.left) / max(1, n_columns)
@@ -322,7 +322,7 @@ def draw(chart: Chart, width: float | None = None) -> Node:
 
 def _axes(frame: Frame) -> Node:
     chart, group = frame.chart, element("g", class_="axes")
-    grid = not any(isinstance(mark, Cells) for mark in chart.marks)
+    grid = not any(isinstance(mark, HeatCells) for mark in chart.marks)
     for value, label in frame.y_ticks:
         at = frame.y.one(value)
         # Names beside an axis need no lines.

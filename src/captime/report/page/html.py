@@ -14,11 +14,11 @@ from captime.report.charts.chart import Chart
 from captime.report.charts.nodes import Child, Node, Raw, element
 from captime.report.charts.svg import Frame, draw
 from captime.report.configurations import as_html, caption, configuration_table, shown_rows
-from captime.report.ledger_words import account_of_story, assumptions, decisions, quality
+from captime.report.ledger_words import account_of_story, assumptions_on_record, decisions, quality
 from captime.report.story import Story
 from captime.report.validated import Validated, validation_section
 from captime.report.views.parameters import INACTIVE, parameter_order, value_text
-from captime.report.views.view import Cell, Table, Versus, View
+from captime.report.views.view import Cell, FigureTable, Versus, View
 from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement, time_word
 from captime.utilities.durations import duration_text
 
@@ -157,7 +157,9 @@ def _certificate(story: Story) -> Node:
         element(
             "div",
             element("h3", "This rests on"),
-            element("ul", *(_assumption(each.words, each.standing) for each in assumptions(story)), class_="rests"),
+            element(
+                "ul", *(_assumption(each.words, each.standing) for each in assumptions_on_record(story)), class_="rests"
+            ),
             _list("Measurement quality", quality(story)),
         )
     )
@@ -260,7 +262,7 @@ def _narrowed(chart: Chart) -> Chart:
     return replace(chart, width=_NARROW, height=min(chart.height, _TALLEST) if chart.y.label else chart.height)
 
 
-def _table(name: str, table: Table) -> Node:
+def _table(name: str, table: FigureTable) -> Node:
     """All rows are in the file, for copying and saving; the page shows a window of them."""
     head = element("tr", *(element("th", column.replace("_", " "), data_name=column) for column in table.columns))
     rows = [element("tr", *(_cell(cell) for cell in row)) for row in table.rows[:_ROWS_SHOWN]]

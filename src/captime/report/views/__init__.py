@@ -12,10 +12,10 @@ from captime.report.views.intervals import intervals_view
 from captime.report.views.parameters import parallel_view, parameters_view
 from captime.report.views.runtimes import runtimes_view
 from captime.report.views.spending import captimes_view, spending_view
-from captime.report.views.view import Table, View
+from captime.report.views.view import FigureTable, View
 from captime.report.views.whatif import whatif_view
 
-__all__ = ["FIGURES", "Table", "View", "figures_of"]
+__all__ = ["FIGURES", "FigureTable", "View", "figures_of"]
 
 
 # The register of figures, in the order in which a report shows them.

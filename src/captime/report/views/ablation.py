@@ -10,7 +10,7 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.report.charts.chart import Axis, Chart, Mark, Rule, Spans
 from captime.report.story import Story
-from captime.report.views.view import Table, View
+from captime.report.views.view import FigureTable, View
 from captime.report.words import printable, rounded_down, rounded_up
 
 SUFFIX = ".explained.json"
@@ -54,7 +54,12 @@ def view_of(told: Mapping[str, Any]) -> View:
     gain = told["gain"]
     chart = _chart(labels, steps, gain)
     return View(
-        "ablation", "Which settings matter?", caption, [chart], Table(columns, rows), numbers={"explained": dict(told)}
+        "ablation",
+        "Which settings matter?",
+        caption,
+        [chart],
+        FigureTable(columns, rows),
+        numbers={"explained": dict(told)},
     )
 
 

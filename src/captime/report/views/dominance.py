@@ -5,7 +5,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray
 from captime.report.charts.chart import Axis, Chart, Spans
 from captime.report.story import Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.views.whatif import Dominance, dominance, what_if
 from captime.report.words import printable, rounded_up
 
@@ -47,7 +47,7 @@ def dominance_view(story: Story) -> View | None:
         "Does it depend on the utility at all?",
         _dominance_caption(story, found, beaten[0]),
         [_dominance_chart(story, found)],
-        Table((columns[0].replace("_of_second", ""), *columns[1:]), rows),
+        FigureTable((columns[0].replace("_of_second", ""), *columns[1:]), rows),
         numbers={"dominance": as_numbers(found)},
     )
 

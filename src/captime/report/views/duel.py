@@ -12,7 +12,7 @@ from captime.bounds.mixture import mixture_lower
 from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Shape
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS
 from captime.report.story import Story
-from captime.report.views.view import Table, Versus, View, as_numbers
+from captime.report.views.view import FigureTable, Versus, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
 from captime.utilities.durations import duration_text
 
@@ -141,7 +141,7 @@ def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> V
         "Is it really better?",
         caption,
         charts,
-        Table(columns, rows),
+        FigureTable(columns, rows),
         choices,
         numbers={"duels": as_numbers(fought)},
         versus=_versus(story, fought[0], compared),

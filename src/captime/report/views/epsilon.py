@@ -7,15 +7,15 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Rule
-from captime.report.story import Progress, Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.story import ProgressCurve, Story
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable, time_word
 from captime.utilities.durations import duration_text
 
 _MOST = 500
 
 
-def certified(story: Story) -> Progress:
+def certified(story: Story) -> ProgressCurve:
     """The staircase of a campaign: first, last and evenly chosen steps on the logarithmic axis between them."""
     made = story.progress
     keep = thinned(made.seconds, _MOST)
@@ -23,7 +23,7 @@ def certified(story: Story) -> Progress:
     return replace(made, **{name: getattr(made, name)[keep] for name in columns})
 
 
-def epsilon_at(steps: Progress, seconds: FloatArray) -> FloatArray:
+def epsilon_at(steps: ProgressCurve, seconds: FloatArray) -> FloatArray:
     """What was certified at these moments; 1 before the first certificate."""
     place = np.searchsorted(steps.seconds, seconds, side="right") - 1
     found: FloatArray = np.where(place >= 0, steps.epsilon[np.maximum(place, 0)], 1.0)
@@ -75,7 +75,7 @@ def epsilon_view(stories: Sequence[Story]) -> View | None:
         name="epsilon",
     )
     story, steps = told[0]
-    table = Table(
+    table = FigureTable(
         ("cpu_seconds", "epsilon", "gamma", "configuration", "candidates"),
         [
             (seconds, epsilon, None if np.isnan(gamma) else gamma, story.names[config], candidates)
@@ -95,19 +95,19 @@ def epsilon_view(stories: Sequence[Story]) -> View | None:
     return View("epsilon", "How sure, when?", caption, [chart], table, numbers=numbers)
 
 
-def _dictionary(steps: Progress) -> dict[str, object]:
+def _dictionary(steps: ProgressCurve) -> dict[str, object]:
     found = as_numbers(steps)
     return found if isinstance(found, dict) else {}
 
 
-def _start(steps: Progress) -> float:
+def _start(steps: ProgressCurve) -> float:
     """Where the axis begins: before the first certificate that says something, but not at the dawn of time."""
     told = steps.seconds[steps.epsilon < 1.0]
     last = float(steps.seconds[-1])
     return max(float(told[0] if len(told) else last) / 3.0, last * 1e-4, 1e-6)
 
 
-def _staircase(story: Story, steps: Progress, color: str, *, several: bool) -> list[Mark]:
+def _staircase(story: Story, steps: ProgressCurve, color: str, *, several: bool) -> list[Mark]:
     seconds = np.maximum(steps.seconds, _start(steps))
     label = story.label if several else "epsilon"
     tips = [
@@ -133,7 +133,7 @@ def _staircase(story: Story, steps: Progress, color: str, *, several: bool) -> l
     return marks
 
 
-def _gamma(steps: Progress) -> FloatArray:
+def _gamma(steps: ProgressCurve) -> FloatArray:
     """Not a number where epsilon is 1 too: where nothing is claimed, gamma says nothing."""
     return np.where(steps.epsilon < 1.0, steps.gamma, np.nan)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import IntArray
-from captime.report.charts.chart import Axis, Cells, Chart, Color, Mark, Points
+from captime.report.charts.chart import Axis, Chart, Color, HeatCells, Mark, Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED
 from captime.report.story import Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable
 
 
@@ -74,7 +74,7 @@ def heat_view(story: Story) -> View | None:
     ticks = [(place + 0.5, name) for place, name in enumerate(named)] if n_rows <= _NAMED else []
     length = int(grid.first[-1])
     marks: list[Mark] = [
-        Cells(grid.kind, list(zip(_COLORS, KINDS, strict=True)), named, columns),
+        HeatCells(grid.kind, list(zip(_COLORS, KINDS, strict=True)), named, columns),
         *(_legend(color, kind) for color, kind in zip(_COLORS, KINDS, strict=True)),
     ]
     chart = Chart(
@@ -114,7 +114,7 @@ def _column(story: Story, grid: Heat, column: int) -> str:
     return f"positions {first:,} to {last:,}"
 
 
-def _failures(story: Story) -> Table | None:
+def _failures(story: Story) -> FigureTable | None:
     """The last runs that failed, with their last words."""
     if not story.failures:
         return None
@@ -138,4 +138,4 @@ def _failures(story: Story) -> Table | None:
                 words[-300:],
             )
         )
-    return Table(("configuration", "instance", "verdict", "seconds", "host", "answer", "last_words"), rows)
+    return FigureTable(("configuration", "instance", "verdict", "seconds", "host", "answer", "last_words"), rows)

@@ -4,10 +4,10 @@ import numpy as np
 
 from captime.arrays import IntArray
 from captime.report.charts.chart import Axis, Chart, Color, Mark, Rule, Spans
-from captime.report.known_runs import Scores
+from captime.report.known_runs import ScoreIntervals
 from captime.report.story import Story
 from captime.report.views.spending import spending
-from captime.report.views.view import Table, View
+from captime.report.views.view import FigureTable, View
 from captime.report.words import printable, rounded_down, rounded_up
 
 _NAMED = 45
@@ -30,7 +30,7 @@ def intervals_view(story: Story) -> View | None:
     return View("intervals", "Which is best?", caption, [chart], _table(story, scores, order))
 
 
-def _table(story: Story, scores: Scores, order: IntArray) -> Table:
+def _table(story: Story, scores: ScoreIntervals, order: IntArray) -> FigureTable:
     paid = spending(story)
     rows = []
     for rank, config in enumerate(order.tolist(), start=1):
@@ -48,7 +48,7 @@ def _table(story: Story, scores: Scores, order: IntArray) -> Table:
             )
         )
     columns = ("rank", "configuration", "utility", "lower", "upper", "runs", "cpu_seconds", "standing")
-    return Table(columns, rows)
+    return FigureTable(columns, rows)
 
 
 def _standing_word(story: Story, config: int) -> str:
@@ -57,7 +57,7 @@ def _standing_word(story: Story, config: int) -> str:
     return "in the race" if config in story.in_race else "out"
 
 
-def _tip(story: Story, scores: Scores, config: int) -> str:
+def _tip(story: Story, scores: ScoreIntervals, config: int) -> str:
     interval = f"[{rounded_down(scores.lower[config], 3)}, {rounded_up(scores.upper[config], 3)}]"
     estimate = "no runs" if scores.n[config] == 0 else f"mean {scores.estimate[config]:.3f}"
     word = _standing_word(story, config)
@@ -76,7 +76,7 @@ def _groups(story: Story, order: IntArray) -> list[tuple[str, Color, float, list
     return [(labels.get(kind, kind), *looks[kind], places) for kind, places in kinds.items() if places]
 
 
-def _lying(story: Story, scores: Scores, order: IntArray) -> Chart:
+def _lying(story: Story, scores: ScoreIntervals, order: IntArray) -> Chart:
     ticks = [(float(place), printable(story.names[config])) for place, config in enumerate(order.tolist())]
     return Chart(
         "expected utility of every configuration",
@@ -89,7 +89,7 @@ def _lying(story: Story, scores: Scores, order: IntArray) -> Chart:
     )
 
 
-def _standing(story: Story, scores: Scores, order: IntArray) -> Chart:
+def _standing(story: Story, scores: ScoreIntervals, order: IntArray) -> Chart:
     return Chart(
         "expected utility of every configuration",
         Axis("rank by lower end", -1.0, float(len(order))),
@@ -100,13 +100,13 @@ def _standing(story: Story, scores: Scores, order: IntArray) -> Chart:
     )
 
 
-def _utilities(scores: Scores) -> Axis:
+def _utilities(scores: ScoreIntervals) -> Axis:
     return Axis(
         "expected utility", max(0.0, float(scores.lower.min()) - 0.03), min(1.0, float(scores.upper.max()) + 0.03)
     )
 
 
-def _spans(story: Story, scores: Scores, order: IntArray, *, across: bool) -> list[Mark]:
+def _spans(story: Story, scores: ScoreIntervals, order: IntArray, *, across: bool) -> list[Mark]:
     thin = min(1.0, 260.0 / len(order)) if not across else 1.0
     marks: list[Mark] = []
     for label, color, width, places in _groups(story, order):

@@ -14,7 +14,7 @@ import numpy as np
 from captime.arrays import FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, Label, Line, Mark, Rule, Spans
 from captime.report.story import Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
 
 _BINS = 6
@@ -59,7 +59,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ParameterColumn:
     """One parameter of all configurations, on a common scale from 0 to 1.
 
     Attributes:
@@ -151,7 +151,7 @@ def _ranges(numbers: FloatArray, active: IntArray) -> tuple[list[str], list[IntA
     return labels, [active[place == each] for each in present]
 
 
-def columns(story: Story, most: int = 12) -> list[Column]:
+def columns(story: Story, most: int = 12) -> list[ParameterColumn]:
     """Parameters as axes of parallel coordinates, the strongest first."""
     strongest = [effect.name for effect in effects(story)]
     found = []
@@ -163,7 +163,7 @@ def columns(story: Story, most: int = 12) -> list[Column]:
     return found
 
 
-def _scaled(name: str, values: Sequence[object]) -> Column:
+def _scaled(name: str, values: Sequence[object]) -> ParameterColumn:
     numbers = np.array([math.nan if value is None else float(str(value)) for value in values])
     low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
     # Numbers that span orders of magnitude are compared by their logarithms.
@@ -171,14 +171,14 @@ def _scaled(name: str, values: Sequence[object]) -> Column:
     flat = np.log(numbers) if logarithmic else numbers
     first, last = float(np.nanmin(flat)), float(np.nanmax(flat))
     place = (flat - first) / (last - first) if last > first else np.where(np.isnan(flat), np.nan, 0.5)
-    return Column(name, place, [(0.0, _number(low)), (1.0, _number(high))])
+    return ParameterColumn(name, place, [(0.0, _number(low)), (1.0, _number(high))])
 
 
-def _listed(name: str, values: Sequence[object], choices: Sequence[str]) -> Column:
+def _listed(name: str, values: Sequence[object], choices: Sequence[str]) -> ParameterColumn:
     distinct = _in_order((value_text(value) for value in values if value is not None), choices)
     step = 1.0 / max(1, len(distinct) - 1)
     place = np.array([math.nan if value is None else distinct.index(value_text(value)) * step for value in values])
-    return Column(name, place, [(index * step, label) for index, label in enumerate(distinct)])
+    return ParameterColumn(name, place, [(index * step, label) for index, label in enumerate(distinct)])
 
 
 def _number(value: float) -> str:
@@ -224,7 +224,7 @@ def parameters_view(story: Story) -> View | None:
         "An average says what these configurations have in common, not what changing one parameter alone would do. "
         f"“{INACTIVE}”: the parameter does not apply there."
     )
-    table = Table(("parameter", "value", "configurations", "utility", "lower", "upper"), rows)
+    table = FigureTable(("parameter", "value", "configurations", "utility", "lower", "upper"), rows)
     return View("parameters", "Which settings matter?", caption, charts, table, numbers={"effects": as_numbers(found)})
 
 
@@ -293,11 +293,15 @@ def parallel_view(story: Story) -> View | None:
         for config in scores.ranking().tolist()
     ]
     return View(
-        "parallel", "What do the good ones share?", caption, [chart], Table(("configuration", "utility", *names), rows)
+        "parallel",
+        "What do the good ones share?",
+        caption,
+        [chart],
+        FigureTable(("configuration", "utility", *names), rows),
     )
 
 
-def _polyline(story: Story, axes: list[Column], config: int, color: str, width: float) -> Line:
+def _polyline(story: Story, axes: list[ParameterColumn], config: int, color: str, width: float) -> Line:
     y: FloatArray = np.array([axis.place[config] for axis in axes])
     settings = "\n".join(
         f"{axis.name} = {value_text(story.settings[config].get(axis.name)) or INACTIVE}" for axis in axes
@@ -308,6 +312,6 @@ def _polyline(story: Story, axes: list[Column], config: int, color: str, width: 
     return Line(x, np.where(np.isnan(y), _BELOW, y), color, width=width, tip=tip)
 
 
-def _tick_labels(place: int, column: Column) -> list[Mark]:
+def _tick_labels(place: int, column: ParameterColumn) -> list[Mark]:
     few = column.ticks if len(column.ticks) <= 8 else [column.ticks[0], column.ticks[-1]]
     return [Label(place + 0.03, at, printable(label)[:18], "start", "text") for at, label in few]

@@ -22,7 +22,7 @@ from captime.bounds.dkw import uniform_dkw_radius
 from captime.report.charts.chart import Axis, Band, Chart, Line, Mark, Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns
 from captime.report.story import Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable
 from captime.utilities.durations import duration_text
 
@@ -211,7 +211,7 @@ def _curves(story: Story, known: Distributions, number: int, *, several: bool) -
     return marks
 
 
-def _table(story: Story, known: Distributions) -> Table:
+def _table(story: Story, known: Distributions) -> FigureTable:
     places = np.unique(np.linspace(0, len(known.moments) - 1, 40).astype(int)).tolist()
     rows = []
     for row, config in enumerate(known.config.tolist()):
@@ -220,7 +220,7 @@ def _table(story: Story, known: Distributions) -> Table:
             ends = (float(known.lower[row, place]), float(known.upper[row, place]))
             shown = None if np.isnan(estimate) else estimate
             rows.append((story.names[config], float(known.moments[place]), shown, *ends))
-    return Table(("configuration", "seconds", "share_answered", "lower", "upper"), rows)
+    return FigureTable(("configuration", "seconds", "share_answered", "lower", "upper"), rows)
 
 
 def _numbers(drawn: Sequence[tuple[Story, Distributions]]) -> dict[str, object]:

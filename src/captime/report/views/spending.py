@@ -8,7 +8,7 @@ from captime.arrays import FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Spans
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, KnownRuns, sums
 from captime.report.story import Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import cpu_time, printable, time_word
 from captime.utilities.durations import duration_text
 
@@ -123,7 +123,7 @@ def spending_view(story: Story) -> View | None:
     if paid is None or scores is None or not paid.seconds.any():
         if book is None:
             return None
-        names = Table(("purpose", "cpu_seconds"), list(story.spending.items()))
+        names = FigureTable(("purpose", "cpu_seconds"), list(story.spending.items()))
         return View(
             "spending", "Where did the time go?", _largest(story), [book], names, numbers={"by_purpose": story.spending}
         )
@@ -148,7 +148,7 @@ def spending_view(story: Story) -> View | None:
         )
         for each in np.argsort(-paid.seconds, kind="stable").tolist()
     ]
-    table = Table(("configuration", "cpu_seconds", "runs", "executions", "answered", "cut", "failed"), rows)
+    table = FigureTable(("configuration", "cpu_seconds", "runs", "executions", "answered", "cut", "failed"), rows)
     numbers: dict[str, object] = {"spending": as_numbers(paid), "by_purpose": dict(story.spending) or None}
     return View("spending", "Where did the time go?", caption, charts, table, numbers=numbers)
 
@@ -240,13 +240,13 @@ def captimes_view(story: Story) -> View | None:
         if known.steps
         else "Chance drew captimes from the utility itself, before the runs: median and longest of each stretch."
     )
-    table = Table(
+    table = FigureTable(
         ("cpu_seconds", "configuration", "captime"),
         [(seconds, story.names[config], captime) for seconds, config, captime in known.steps],
     )
     if not known.steps:
         columns = (known.seconds.tolist(), known.median.tolist(), known.longest.tolist())
-        table = Table(("cpu_seconds", "median_captime", "longest_captime"), list(zip(*columns, strict=True)))
+        table = FigureTable(("cpu_seconds", "median_captime", "longest_captime"), list(zip(*columns, strict=True)))
     caption = f"How long runs were allowed to take. {how}"
     return View(
         "captimes", "How long may a run take?", caption, [chart], table, numbers={"captimes": as_numbers(known)}

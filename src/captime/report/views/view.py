@@ -14,7 +14,7 @@ Cell: TypeAlias = str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FigureTable:
     """Numbers to copy: not rounded.
 
     Attributes:
@@ -65,7 +65,7 @@ class View:
     title: str
     caption: str
     charts: Sequence[Chart]
-    table: Table | None = None
+    table: FigureTable | None = None
     choices: Sequence[str] = ()
     chosen: Sequence[int] = ()
     numbers: Mapping[str, object] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.report.charts.chart import Axis, Band, Chart, Line, Mark, Strip, Zone, round_ticks
 from captime.report.story import Story
 from captime.report.views.runtimes import Distributions, distributions
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable
 from captime.utilities.durations import duration_text
 from captime.utilities.formulas import LogLaplace, Parc, Step
@@ -413,7 +413,7 @@ def _amount(family: Family, value: float) -> str:
     return f"{value:.3g}" if family.name == "parc" else duration_text(float(value))
 
 
-def _table(story: Story, answers: WhatIf) -> Table:
+def _table(story: Story, answers: WhatIf) -> FigureTable:
     """Nine members of each family: who is best, what the recommended one loses, and what of that is certain."""
     rows = []
     for family in answers.families:
@@ -430,4 +430,6 @@ def _table(story: Story, answers: WhatIf) -> Table:
                     int(possible[place]),
                 )
             )
-    return Table(("utility", "best_by_estimate", "regret_of_recommended", "certified_regret", "not_excluded"), rows)
+    return FigureTable(
+        ("utility", "best_by_estimate", "regret_of_recommended", "certified_regret", "not_excluded"), rows
+    )

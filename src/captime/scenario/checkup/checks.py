@@ -76,7 +76,7 @@ def look_at_set(parts: Parts, seconds: list[float]) -> list[Finding]:
     forecast = Forecast(length, n_configs, parts.problem.delta)
     wait, facts = "", forecast.as_json((epsilon,))
     if seconds:
-        left = forecast.to_run(epsilon) * n_configs * sum(seconds) / len(seconds) / parts.jobs
+        left = forecast.to_run(epsilon) * n_configs * sum(seconds) / len(seconds) / parts.settings.jobs
         wait, facts["seconds"] = f"about {duration_text(rounded_time(left))}, going by the first instance", left
     told, about = forecast.sentence(epsilon, wait=wait), parts.problem.population
     facts["population"] = about.value
@@ -284,11 +284,11 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
 
     parts = _with_a_draw(scenario.build())
     take([_scenario(parts), look_at_sqlite(), *look_at_ledger(parts.ledger)])
-    take([look_at_scratch(), look_at_load(parts.jobs)])
+    take([look_at_scratch(), look_at_load(parts.settings.jobs)])
     take(look_at_executor(parts.executor))
     take(look_at_captimes(parts))
-    take(try_escape(parts.isolation, scenario.folder, memory=scenario.wishes.target.memory))
-    with Trial(parts.program, parts.isolation) as trial:
+    take(try_escape(parts.settings.isolation, scenario.folder, memory=scenario.wishes.target.memory))
+    with Trial(parts.program, parts.settings.isolation) as trial:
         found, outcomes = try_answers(parts, trial, min(captime, parts.problem.captime_limit))
         take(found)
         if findings[-1].level != "failed":

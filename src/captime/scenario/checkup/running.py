@@ -323,7 +323,7 @@ def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Findi
             "instances.answers. A group in target.answer marks the part that counts, such as '^o ([0-9]+)'"
         )
         return [Finding("same answers", "warning", found, advice, facts)]
-    if not parts.compare_answers:
+    if not parts.settings.conflicts:
         advice = "one of them is wrong, and compare_answers = false lets it win; give a verifier or instances.answers"
         return [Finding("same answers", "warning", found, advice, facts)]
     advice = (
@@ -471,7 +471,7 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
 
 def _differs_on_a_set(parts: Parts, found: str, facts: dict[str, Any]) -> Finding:
     """Return what different times mean for a claim about exactly these instances."""
-    if not parts.check_repeatability:
+    if not parts.settings.check_repeatability:
         advice = (
             "target.repeatable = true says that it takes the same time again; leave it out unless a busy machine is "
             "the reason"

@@ -1,7 +1,7 @@
 """Scenarios of other tools, read and written as captime's: with a list of what was decided, and of what is lost.
 
-One file per tool. A reader fills a `Draft`; what it decides or cannot carry over is said there, one sentence each, and
-printed by `captime import`. Nothing of another tool is ever run or evaluated.
+One file per tool. A reader fills a `ScenarioDraft`; what it decides or cannot carry over is said there, one sentence
+each, and printed by `captime import`. Nothing of another tool is ever run or evaluated.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,11 +10,11 @@ from pathlib import Path
 from captime.errors import ScenarioError
 from captime.programs.protocol import did_you_mean
 from captime.scenario.foreign.aclib import read_aclib
-from captime.scenario.foreign.draft import Draft, read_instances
+from captime.scenario.foreign.draft import ScenarioDraft, read_instances
 from captime.scenario.foreign.irace import read_irace
 from captime.scenario.foreign.smac3 import read_smac3
 
-Reader = Callable[[Path, Draft], None]
+Reader = Callable[[Path, ScenarioDraft], None]
 
 READERS: Mapping[str, Reader] = {
     "aclib": read_aclib,
@@ -25,7 +25,7 @@ READERS: Mapping[str, Reader] = {
 """Readers by the name of the format: AClib, SMAC 2 and ParamILS share one."""
 
 
-def read_foreign(path: Path, folder: Path, kind: str | None = None, utility: str | None = None) -> Draft:
+def read_foreign(path: Path, folder: Path, kind: str | None = None, utility: str | None = None) -> ScenarioDraft:
     """Return the draft of a scenario.
 
     Args:
@@ -36,7 +36,7 @@ def read_foreign(path: Path, folder: Path, kind: str | None = None, utility: str
     """
     if kind is not None and kind not in READERS:
         raise ScenarioError(f"--from is {kind!r}; expected one of {', '.join(READERS)}{did_you_mean(kind, READERS)}")
-    draft = Draft(path, folder, utility)
+    draft = ScenarioDraft(path, folder, utility)
     READERS[kind or _told_by(path)](path, draft)
     return draft
 
@@ -64,4 +64,4 @@ def _told_by(path: Path) -> str:
     )
 
 
-__all__ = ["READERS", "Draft", "read_foreign"]
+__all__ = ["READERS", "ScenarioDraft", "read_foreign"]

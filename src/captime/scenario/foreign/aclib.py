@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from captime.errors import ScenarioError
-from captime.scenario.foreign.draft import Draft, existing, take_list
+from captime.scenario.foreign.draft import ScenarioDraft, existing, take_list
 
 _SYNONYMS = {
     "algo": ("algoexec", "algo_exec", "algoexecutable"),
@@ -35,7 +35,7 @@ _NOT_NEEDED = {
 }
 
 
-def read_aclib(path: Path, draft: Draft) -> None:
+def read_aclib(path: Path, draft: ScenarioDraft) -> None:
     """Read a scenario of AClib, SMAC 2 or ParamILS."""
     found = _options(path, draft)
     folder = path.parent
@@ -58,7 +58,7 @@ def read_aclib(path: Path, draft: Draft) -> None:
         draft.lost.append(f"{key} = {value}: {_NOT_NEEDED.get(key, 'captime has nothing that it could mean')}")
 
 
-def _options(path: Path, draft: Draft) -> dict[str, str]:
+def _options(path: Path, draft: ScenarioDraft) -> dict[str, str]:
     """Return the options by their usual names."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -78,7 +78,7 @@ def _options(path: Path, draft: Draft) -> dict[str, str]:
     return found
 
 
-def _target(found: dict[str, str], execdir: Path, places: list[Path], draft: Draft) -> None:
+def _target(found: dict[str, str], execdir: Path, places: list[Path], draft: ScenarioDraft) -> None:
     if "algo" not in found:
         raise ScenarioError(
             f"{draft.source}: algo is missing; expected the wrapper's command, as in algo = ./wrapper.py"
@@ -105,7 +105,7 @@ def _target(found: dict[str, str], execdir: Path, places: list[Path], draft: Dra
         draft.megabytes(found.pop("memory_limit"), "memory_limit")
 
 
-def _space(found: dict[str, str], places: list[Path], draft: Draft) -> None:
+def _space(found: dict[str, str], places: list[Path], draft: ScenarioDraft) -> None:
     name = found.pop("paramfile", None)
     if name is None:
         raise ScenarioError(f"{draft.source}: paramfile is missing; expected the file with the parameters")
@@ -118,7 +118,7 @@ def _space(found: dict[str, str], places: list[Path], draft: Draft) -> None:
     draft.decided.append(f"space.file is {draft.space['file']!r}; the configurations are searched, not listed")
 
 
-def _instances(found: dict[str, str], places: list[Path], draft: Draft) -> None:
+def _instances(found: dict[str, str], places: list[Path], draft: ScenarioDraft) -> None:
     for key in ("instance_seed_file", "instance_file"):
         name = found.pop(key, None)
         if name is None or draft.instances:
@@ -136,7 +136,7 @@ def _instances(found: dict[str, str], places: list[Path], draft: Draft) -> None:
             )
 
 
-def _objective(found: dict[str, str], draft: Draft) -> None:
+def _objective(found: dict[str, str], draft: ScenarioDraft) -> None:
     objective = found.pop("run_obj", "runtime").lower()
     if objective != "runtime":
         draft.lost.append(

@@ -14,7 +14,7 @@ _PLACEHOLDER = "log-laplace(60, 1)"
 
 
 @dataclass(slots=True)
-class Draft:
+class ScenarioDraft:
     """What is going to be written.
 
     Attributes:
@@ -128,7 +128,7 @@ def _value(value: Any) -> str:
 _LIST = "imported-instances.txt"
 
 
-def read_instances(path: Path, draft: Draft) -> None:
+def read_instances(path: Path, draft: ScenarioDraft) -> None:
     """Read a list of instances alone; the program is for the user to fill in."""
     draft.worth(None, "")
     draft.target["command"] = ["./program", "{seed}", "{settings}", "{instance}"]
@@ -139,7 +139,9 @@ def read_instances(path: Path, draft: Draft) -> None:
     draft.goal()
 
 
-def take_list(path: Path, places: Sequence[Path], draft: Draft, *, extra: str = "the words behind an instance") -> None:
+def take_list(
+    path: Path, places: Sequence[Path], draft: ScenarioDraft, *, extra: str = "the words behind an instance"
+) -> None:
     """Carry a list of instances over into a file beside the scenario; files are looked for in these places."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")

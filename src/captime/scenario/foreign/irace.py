@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.errors import ScenarioError
-from captime.scenario.foreign.draft import Draft, existing, take_list
+from captime.scenario.foreign.draft import ScenarioDraft, existing, take_list
 
 _LINE = re.compile(r"([A-Za-z.][\w.]*)\s*(?:=|<-)\s*(.*)")
 _DEFAULTS = {"parameterFile": "./parameters.txt", "targetRunner": "./target-runner", "trainInstancesDir": ""}
@@ -23,7 +23,7 @@ _NOT_NEEDED = {
 }
 
 
-def read_irace(path: Path, draft: Draft) -> None:
+def read_irace(path: Path, draft: ScenarioDraft) -> None:
     """Read a scenario of irace."""
     found = {**_DEFAULTS, **_options(path, draft)}
     folder = path.parent
@@ -53,7 +53,7 @@ def read_irace(path: Path, draft: Draft) -> None:
             draft.lost.append(f"{key} = {value}: {_NOT_NEEDED.get(key, 'it is about how irace searches')}")
 
 
-def _options(path: Path, draft: Draft) -> dict[str, Any]:
+def _options(path: Path, draft: ScenarioDraft) -> dict[str, Any]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
@@ -90,7 +90,7 @@ def _without_comment(line: str) -> str:
     return line
 
 
-def _target(found: dict[str, Any], folder: Path, draft: Draft) -> None:
+def _target(found: dict[str, Any], folder: Path, draft: ScenarioDraft) -> None:
     runner = str(found.pop("targetRunner"))
     file = existing(runner, [folder, Path()])
     launcher = shlex.split(str(found.pop("targetRunnerLauncher", "")))
@@ -112,7 +112,7 @@ def _target(found: dict[str, Any], folder: Path, draft: Draft) -> None:
         draft.decided.append("target.repeatable is true, because the file says deterministic")
 
 
-def _space(found: dict[str, Any], folder: Path, draft: Draft) -> None:
+def _space(found: dict[str, Any], folder: Path, draft: ScenarioDraft) -> None:
     name = str(found.pop("parameterFile"))
     file = existing(name, [folder, Path()])
     if file is None:
@@ -149,7 +149,7 @@ def _number(text: str) -> Any:
     return text
 
 
-def _instances(found: dict[str, Any], folder: Path, draft: Draft) -> None:
+def _instances(found: dict[str, Any], folder: Path, draft: ScenarioDraft) -> None:
     directory = str(found.pop("trainInstancesDir", "") or "")
     listed = str(found.pop("trainInstancesFile", "") or "")
     places = [folder / directory, folder, Path()]

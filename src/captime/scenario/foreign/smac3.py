@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.errors import ScenarioError
-from captime.scenario.foreign.draft import Draft, existing
+from captime.scenario.foreign.draft import ScenarioDraft, existing
 
 _LIST = "imported-instances.txt"
 _NOT_NEEDED = {
@@ -21,7 +21,7 @@ _NOT_NEEDED = {
 _SAY_NOTHING = {"name", "output_directory", "_meta", "use_default_config", "n_workers", "configspace"}
 
 
-def read_smac3(path: Path, draft: Draft) -> None:
+def read_smac3(path: Path, draft: ScenarioDraft) -> None:
     """Read a scenario of SMAC3."""
     found = _document(path)
     draft.target["command"] = ["./target-script"]
@@ -78,7 +78,7 @@ def _document(path: Path) -> dict[str, Any]:
     return found
 
 
-def _space(folder: Path, draft: Draft) -> None:
+def _space(folder: Path, draft: ScenarioDraft) -> None:
     file = existing("configspace.json", [folder])
     draft.space["file"] = "configspace.json" if file is None else draft.named(file)
     if file is None:
@@ -87,7 +87,7 @@ def _space(folder: Path, draft: Draft) -> None:
         draft.decided.append(f"space.file is {draft.space['file']!r}")
 
 
-def _instances(listed: Any, folder: Path, draft: Draft) -> None:
+def _instances(listed: Any, folder: Path, draft: ScenarioDraft) -> None:
     if not listed:
         draft.instances["values"] = [0]
         draft.decided.append("instances.values is [0]: the file has no instances; captime needs some to draw from")

@@ -18,11 +18,11 @@ from captime.sources.formats.parquet import read_parquet
 from captime.sources.formats.pickled import read_pickle
 from captime.sources.table import RuntimeTable, shown
 
-__all__ = ["FORMATS", "Format", "read_table", "write_npz"]
+__all__ = ["FORMATS", "TableFormat", "read_table", "write_npz"]
 
 
 @dataclass(frozen=True)
-class Format:
+class TableFormat:
     """One way to store recorded runtimes.
 
     Attributes:
@@ -38,13 +38,13 @@ class Format:
     unsafe: bool = False
 
 
-FORMATS: dict[str, Format] = {
-    "npy": Format(read_npy, (".npy",), "array of seconds, configurations x instances"),
-    "npz": Format(read_npz, (".npz",), "arrays seconds, configs, instances, limit, statuses"),
-    "csv": Format(read_csv, (".csv",), "wide (a row per configuration) or long (a row per run)"),
-    "parquet": Format(read_parquet, (".parquet", ".pq"), "like csv, wide or long"),
-    "aslib": Format(read_aslib, (), f"scenario folder with {DESCRIPTION} and {RUNS}"),
-    "pickle": Format(
+FORMATS: dict[str, TableFormat] = {
+    "npy": TableFormat(read_npy, (".npy",), "array of seconds, configurations x instances"),
+    "npz": TableFormat(read_npz, (".npz",), "arrays seconds, configs, instances, limit, statuses"),
+    "csv": TableFormat(read_csv, (".csv",), "wide (a row per configuration) or long (a row per run)"),
+    "parquet": TableFormat(read_parquet, (".parquet", ".pq"), "like csv, wide or long"),
+    "aslib": TableFormat(read_aslib, (), f"scenario folder with {DESCRIPTION} and {RUNS}"),
+    "pickle": TableFormat(
         read_pickle,
         (".pickle", ".pkl", ".p", ".dump"),
         "dictionary from configuration to list of seconds",
