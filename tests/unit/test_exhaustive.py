@@ -8,6 +8,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -17,7 +18,7 @@ import captime
 from captime.certificate import Certificate, Mode
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.rows import Observed
-from captime.ledger.schema import Origin
+from captime.ledger.schema import OUTCOME, Origin
 from captime.runs import STATUS_OF, Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.skeptic import books, outcomes
 
@@ -118,6 +119,7 @@ def test_a_ledger_holds_every_member(tmp_path: Path) -> None:
 
 def test_a_measurement_has_a_column_for_every_field(tmp_path: Path) -> None:
     """What is measured is written and comes back; a field without a column would be lost without a word."""
+    assert {each.name for each in fields(Measurement)} <= set(OUTCOME.names)
     measured = Measurement(1, 2, 3, 4, 5, b"6", 7.0, 8, 9, 10, 11, b"12", b"13", "14", 15, ("idle", "contended"))
     outcome = RunOutcome(RunRequest(0, 0, 1.0), Status.FAILED, 0.5, 0.5, "d", Verdict.CRASH, measured)
     with Ledger.create(tmp_path / "a.ledger", {}, [ConfigRow(0, "c")]) as ledger:
