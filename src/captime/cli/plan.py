@@ -1,11 +1,12 @@
 """`captime plan`: how many instances an epsilon takes, before any run is made."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
+from captime.certificate import Population
 from captime.procedures.forecast import EPSILONS, MOST_INSTANCES, SPREAD, Forecast
 
 _USUAL = (50, 100, 200, 500, 1000)
@@ -25,16 +26,19 @@ def plan_command(
     spread: Annotated[
         float, typer.Option(help="Standard deviation of the difference of two utilities on an instance.")
     ] = SPREAD,
+    population: Annotated[
+        Literal["these", "drawn"], typer.Option(help="What the goal of the campaign is about, as in a scenario.")
+    ] = "these",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Tell how many instances an epsilon takes, for both claims: about exactly these, and about more like them.
 
-    The figures are those of the bound that the race uses, for the leader and a rival that is exactly as good. Clear
-    differences take fewer instances.
+    The figures are those of the bounds that the race uses, for a leader and a rival that is exactly as good. Clear
+    differences take fewer instances, and a leader that changes on the way takes more.
     """
     epsilons = tuple(dict.fromkeys(epsilon or EPSILONS))
     sizes = _USUAL if instances is None else (instances,)
-    found = [Forecast(size, configs, delta, spread) for size in sizes]
+    found = [Forecast(size, configs, delta, spread, Population(population)) for size in sizes]
     told = [each.as_json(epsilons) for each in found]
     if as_json:
         typer.echo(json.dumps(told if instances is None else told[0], indent=2))

@@ -1,8 +1,8 @@
 """Forecasts how many instances an epsilon takes, for a claim about exactly these and for one about more like them.
 
-The figures are those of the duel bound of the race (`docs/population.md`), computed on made-up differences of
-scores: the leader and one rival that is exactly as good, the hardest case there is. A difference is 0, 1 or -1, with a
-given standard deviation, and the values are spread evenly over the positions, so that no random number is involved.
+The figures are those of the duel bounds of the two races (`docs/population.md`), computed on made-up differences of
+utilities: the leader and one rival that is exactly as good, the hardest case there is. A difference is 0, 1 or -1, with
+a given standard deviation, and the values are spread evenly over the positions, so that no random number is involved.
 """
 
 import math
@@ -15,8 +15,10 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.bounds.mixture import mixture_lower, mixture_lower_finite, sine_nodes
 from captime.budget import check_delta
+from captime.certificate import Population
 from captime.errors import ScenarioError
-from captime.procedures.race_terms import PAIRED
+from captime.procedures import race_terms, set_claims
+from captime.procedures.fixed_set import pilot_size
 
 EPSILONS = (0.2, 0.1, 0.05, 0.02)
 """The epsilons of tables."""
@@ -27,8 +29,11 @@ LARGEST_SET = 20_000
 """Of larger sets the whole distribution is a better question: a forecast of them is refused."""
 MOST_INSTANCES = 1_000_000
 """Needs beyond this are not looked for."""
+# The first of the ranking leads a race on a set with this weight.
+_FIRST_WEIGHT = 0.6
+# A race on draws bets this many shares of its wealth.
 _FRACTIONS = 16
-# The warm start runs this many positions at first, and at most one in eight of a finite stream.
+# Its warm start runs this many positions at first, and at most one in eight of a finite stream.
 _FIRST, _PILOT_ONE_IN = 4, 8
 # An epsilon that says nothing.
 _WIDEST = 1.0
@@ -42,13 +47,16 @@ class Forecast:
         n_instances: How many there are.
         n_configs: How many configurations are compared.
         delta: Allowed probability of a wrong certificate.
-        spread: Standard deviation of the difference of two scores on one instance.
+        spread: Standard deviation of the difference of two utilities on one instance.
+        population: What the goal is about. Where that is exactly these, the second claim comes from the same race;
+            else it is that of the race on draws, whose duels share delta between all configurations.
     """
 
     n_instances: int
     n_configs: int = 8
     delta: float = 0.1
     spread: float = SPREAD
+    population: Population = Population.THESE
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
@@ -69,16 +77,19 @@ class Forecast:
     @property
     def drawn(self) -> float:
         """The epsilon about more instances like these, once all of them were run."""
-        return _drawn(self.n_instances, self._level, self.spread)
+        return _drawn(self.n_instances, self._level, self.spread, self.population)
 
     def needed(self, epsilon: float) -> int | None:
         """Return how many instances a claim about more like them needs; None for more than `MOST_INSTANCES`."""
-        return _needed(_checked(epsilon), self._level, self.spread)
+        return _needed(_checked(epsilon), self._level, self.spread, self.population)
 
     def to_run(self, epsilon: float) -> int:
         """Return how many of exactly these instances have to be run; all of them give epsilon 0."""
-        low, high = _pilot(self.n_instances), self.n_instances
-        _checked(epsilon)
+        low, high = pilot_size(self.n_instances), self.n_instances
+        left = self.n_instances - low
+        if left * math.log(2.0 / (1.0 - _checked(epsilon))) <= -math.log(set_claims.PAIRED * self.delta):
+            # Even if every bet were won: the race runs everything at once.
+            return self.n_instances
         while low + 1 < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self.these(middle) <= epsilon else (middle, high)
@@ -86,7 +97,7 @@ class Forecast:
 
     def these(self, n_run: int) -> float:
         """Return the epsilon about exactly these instances, once that many of them were run."""
-        return _these(n_run, self.n_instances, self._level, self.spread)
+        return _these(n_run, self.n_instances, _level_on_set(self.delta), self.spread)
 
     def sentence(self, epsilon: float, *, wait: str = "") -> str:
         """Return both of `claims` as one sentence."""
@@ -127,8 +138,16 @@ class Forecast:
 
     @property
     def _level(self) -> float:
-        """ln(1 / failure probability) of a duel, where all configurations are as likely to lead."""
-        return math.log(self.n_configs / (PAIRED * self.delta))
+        """ln(1 / failure probability) of a duel about more like them."""
+        if self.population is Population.THESE:
+            return _level_on_set(self.delta)
+        # A race on draws, where all configurations are as likely to lead.
+        return math.log(self.n_configs / (race_terms.PAIRED * self.delta))
+
+
+def _level_on_set(delta: float) -> float:
+    """Return ln(1 / failure probability) of the duels of the first of the ranking; there is no union over rivals."""
+    return -math.log(_FIRST_WEIGHT * set_claims.PAIRED * delta)
 
 
 def _checked(epsilon: float) -> float:
@@ -137,9 +156,11 @@ def _checked(epsilon: float) -> float:
     return epsilon
 
 
-def _pilot(n_instances: int) -> int:
-    """Return how many positions the warm start uses, which no duel may use."""
-    return max(1, min(_FIRST, n_instances // _PILOT_ONE_IN))
+def _terms(n_instances: int, population: Population) -> tuple[int, int]:
+    """Return how many positions come before the duels, and how many shares of the wealth these bet."""
+    if population is Population.THESE:
+        return pilot_size(n_instances), set_claims.NODES
+    return max(1, min(_FIRST, n_instances // _PILOT_ONE_IN)), _FRACTIONS
 
 
 def _support(n: int, spread: float) -> FloatArray:
@@ -157,18 +178,19 @@ def _support(n: int, spread: float) -> FloatArray:
 
 
 @lru_cache(maxsize=4096)
-def _drawn(n: int, level: float, spread: float) -> float:
-    values, counts = np.unique(_support(n, spread)[_pilot(n) :], return_counts=True)
+def _drawn(n: int, level: float, spread: float, population: Population) -> float:
+    first, fractions = _terms(n, population)
+    values, counts = np.unique(_support(n, spread)[first:], return_counts=True)
     if not len(values):
         return _WIDEST
-    return max(0.0, 1.0 - 2.0 * mixture_lower(values, level, sine_nodes(_FRACTIONS), counts))
+    return max(0.0, 1.0 - 2.0 * mixture_lower(values, level, sine_nodes(fractions), counts))
 
 
 @lru_cache(maxsize=4096)
 def _these(n_run: int, n: int, level: float, spread: float) -> float:
     if n_run >= n:
         return 0.0
-    support, first = _support(n, spread), _pilot(n)
+    support, (first, fractions) = _support(n, spread), _terms(n, Population.THESE)
     if n_run <= first:
         return _WIDEST
     known = np.concatenate((np.zeros(1), np.cumsum(support)))
@@ -178,20 +200,20 @@ def _these(n_run: int, n: int, level: float, spread: float) -> float:
         level,
         known[first : n_run + 1],
         positions=np.arange(first, n_run),
-        nodes=sine_nodes(_FRACTIONS),
+        nodes=sine_nodes(fractions),
     )
     return max(0.0, 1.0 - 2.0 * lower)
 
 
 @lru_cache(maxsize=4096)
-def _needed(epsilon: float, level: float, spread: float) -> int | None:
+def _needed(epsilon: float, level: float, spread: float, population: Population) -> int | None:
     high = 2
-    while _drawn(high, level, spread) > epsilon:
+    while _drawn(high, level, spread, population) > epsilon:
         high *= 2
         if high > MOST_INSTANCES:
             return None
     low = high // 2
     while low + 1 < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if _drawn(middle, level, spread) <= epsilon else (middle, high)
+        low, high = (low, middle) if _drawn(middle, level, spread, population) <= epsilon else (middle, high)
     return high

@@ -89,7 +89,7 @@ class SetForecast:
         """Return what the set can give, and after which time if every run takes as long as those so far."""
         if held.n_configs < 2 or self.n_instances > _LARGEST_FORECAST:
             return []
-        forecast = Forecast(self.n_instances, held.n_configs, self.delta)
+        forecast = Forecast(self.n_instances, held.n_configs, self.delta, population=held.population)
         runs, seconds = int(tally.runs.sum()), float(tally.seconds.sum())
         wait = ""
         if runs:

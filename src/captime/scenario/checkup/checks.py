@@ -73,7 +73,7 @@ def look_at_set(parts: Parts, seconds: list[float]) -> list[Finding]:
     length, epsilon, n_configs = parts.stream.length, parts.problem.epsilon, len(parts.configurations)
     if length is None or length > LARGEST_SET or epsilon == 0.0 or n_configs < 2 or parts.proposer is not None:
         return []
-    forecast = Forecast(length, n_configs, parts.problem.delta)
+    forecast = Forecast(length, n_configs, parts.problem.delta, population=parts.problem.population)
     wait, facts = "", forecast.as_json((epsilon,))
     if seconds:
         left = forecast.to_run(epsilon) * n_configs * sum(seconds) / len(seconds) / parts.settings.jobs
