@@ -18,7 +18,7 @@ from captime.budget import check_delta
 from captime.certificate import Population
 from captime.errors import ScenarioError
 from captime.procedures import race_terms, set_claims
-from captime.procedures.fixed_set import pilot_size
+from captime.procedures.set_schedule import pilot_size
 
 EPSILONS = (0.2, 0.1, 0.05, 0.02)
 """The epsilons of tables."""
