@@ -88,7 +88,7 @@ class _WatchedLockstep(Lockstep):
     """A lockstep procedure whose bounds are compared with the truth at every cell it looks at."""
 
     def __init__(self, inner: Lockstep, truth: FloatArray) -> None:
-        super().__init__(inner.problem, inner.intervals, inner._habits, pays=inner.pays)
+        super().__init__(inner.problem, inner.intervals, inner._rules, pays=inner.pays)
         self.truth = truth
         self.wrong = False
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.bounds.betting import check_log_inverse, check_scores, rounding_allowance
-from captime.bounds.moments import Moments
+from captime.bounds.protocol import Moments
 
 # Halving [0, 1] this often leaves 1e-12.
 _HALVINGS = 40

@@ -609,7 +609,7 @@ MUTANTS = (
     ),
     Mutant(
         "latecomers cost nothing",
-        "procedures/race_late.py",
+        "procedures/race_terms.py",
         "np.log(number * (number + 1.0))",
         "np.log(number)",
         ("unit/test_blindness.py::test_latecomers_pay_as_the_check_says",),

@@ -18,8 +18,7 @@ from captime.procedures.pool import Pool
 from captime.procedures.pool_board import PoolBoard
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.race import Race
-from captime.procedures.race_late import Latecomers
-from captime.procedures.race_terms import margins
+from captime.procedures.race_terms import Latecomers, margins
 from captime.procedures.warm_start import WarmStart
 from captime.skeptic.late import Late
 from captime.sources.replay import Replay

@@ -9,9 +9,7 @@ from campaigns import limit_for, wrong_stories
 from captime import simulate
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.merge import merge, next_rival
-from captime.procedures.optimistic import Optimist
-from captime.procedures.ranks import largest, two_largest
+from captime.procedures.optimistic import Optimist, largest, merge, next_rival, two_largest
 from captime.sources.synthetic import synthetic_table
 from captime.utilities import parse_utility
 from runtime_laws import LAWS

@@ -9,13 +9,11 @@ from typing import Any
 from captime.bounds.binned_mixture import BinnedMixture
 from captime.bounds.dkw import Dkw
 from captime.bounds.fan import Fan
-from captime.bounds.fit import Use, check_fit, misfits
 from captime.bounds.hoeffding import Hoeffding, hoeffding_radius
 from captime.bounds.kl import Kl, KlSequence
 from captime.bounds.mixture import Mixture
-from captime.bounds.moments import Moments
 from captime.bounds.paired_mixture import PairedMixture
-from captime.bounds.protocol import Bound, Declared, MomentBound, SampleBound
+from captime.bounds.protocol import Bound, Declared, MomentBound, Moments, SampleBound, Use, check_fit, misfits
 from captime.bounds.regret import RegretBetting
 
 # Members of different `needs` are called differently, so no one protocol has them all; `Declared` is what they share.

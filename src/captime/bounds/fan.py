@@ -7,7 +7,7 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.bounds.betting import check_log_inverse, rounding_allowance
 from captime.bounds.kl import kl_divergence, kl_lower
-from captime.bounds.moments import Moments
+from captime.bounds.protocol import Moments
 from captime.bounds.regret import regret
 
 # Halving [0, 1] this often leaves 1e-12.

@@ -11,10 +11,16 @@ from captime.certificate import Population
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.ledger.rows import ConfigRow, Noted
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.around import AroundProcedure
 from captime.procedures.options import build_procedure
 from captime.procedures.problem import SCHEDULE
-from captime.procedures.protocol import HasTwoGoals, Procedure, TakesMoreInstances, TakesNewcomers, TakesNewGoals
+from captime.procedures.protocol import (
+    HasTwoGoals,
+    Procedure,
+    ProcedureWrapper,
+    TakesMoreInstances,
+    TakesNewcomers,
+    TakesNewGoals,
+)
 from captime.programs.judge import TOLERANCE
 from captime.programs.protocol import GrowingProgram
 from captime.scenario.configurations import pool_terms_of
@@ -155,7 +161,7 @@ def reached(procedure: Procedure, goal: Goal) -> bool:
     return procedure.certificate().epsilon <= goal.epsilon
 
 
-class GoalsInOrder(AroundProcedure):
+class GoalsInOrder(ProcedureWrapper):
     """A procedure that hears of each change once it has come to where nothing before it is left to do.
 
     Args:

@@ -13,8 +13,7 @@ from captime.campaign.transfer import EarlierCampaigns
 from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
-from captime.procedures.around import AroundProcedure
-from captime.procedures.protocol import BetsLater, Procedure
+from captime.procedures.protocol import BetsLater, Procedure, ProcedureWrapper
 from captime.programs.protocol import Configuration, GrowingProgram
 from captime.spaces import Lessons, Proposer, Settings
 from captime.targets import Targets
@@ -104,7 +103,7 @@ def configuration_of(row: ConfigRow) -> Configuration:
     return Configuration(row.name, dict(settings_of(row)), origin=row.origin, **words)
 
 
-class GrowingProcedure(AroundProcedure):
+class GrowingProcedure(ProcedureWrapper):
     """A procedure whose new configurations come into being when it asks for them.
 
     Args:

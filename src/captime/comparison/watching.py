@@ -13,9 +13,8 @@ from captime.campaign.question import Question
 from captime.comparison.pairs import Gate, WorthMore, paired_scores
 from captime.ledger import LedgerReader
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.around import AroundProcedure
 from captime.procedures.options import build_procedure
-from captime.procedures.protocol import Procedure
+from captime.procedures.protocol import Procedure, ProcedureWrapper
 from captime.report.known_runs import known_runs, lottery_of, score_ends
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
@@ -86,7 +85,7 @@ class Watch:
         return self.decision
 
 
-class UntilDecided(AroundProcedure):
+class UntilDecided(ProcedureWrapper):
     """A procedure that asks for further pairs of runs after it has reached its own goal, until a question is decided.
 
     The engine is content once it knows which command to recommend. Whether the other one is worse by 0.02, or this one

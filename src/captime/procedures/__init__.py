@@ -10,8 +10,7 @@ from captime.procedures.coup import Coup
 from captime.procedures.coup_plus import CoupPlus
 from captime.procedures.coup_plus_growing import GrowingCoupPlus
 from captime.procedures.fixed_captimes import FixedCaptimes
-from captime.procedures.naive import Naive
-from captime.procedures.oracle import oracle
+from captime.procedures.naive import Naive, oracle
 from captime.procedures.oup import oup
 from captime.procedures.pool import Pool
 from captime.procedures.problem import Problem

@@ -14,10 +14,9 @@ from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans.ladder import Ladder
 from captime.procedures.lockstep import _best_so_far as best_so_far
-from captime.procedures.manners import Manners, Rule, Variant
 from captime.procedures.optimistic import Optimist
 from captime.procedures.oup import check_choice, check_first_captime
-from captime.procedures.problem import Problem
+from captime.procedures.problem import OptimistRules, Problem, Rule, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Coup(Optimist):
                 "compares all of them, or a smaller gamma_rate"
             )
         # The published code tests with the radius that the next sample will have, and lets it exceed 1.
-        manners = Manners(
+        rules = OptimistRules(
             rule=rule,
             leader_counts=published,
             ties_by_mean=not published,
@@ -104,7 +103,7 @@ class Coup(Optimist):
             test_ahead=1,
             widest_radius=np.inf,
         )
-        super().__init__(problem, self._fresh_intervals(problem, ladder, pool), manners)
+        super().__init__(problem, self._fresh_intervals(problem, ladder, pool), rules)
         self._certificate = self._with_gamma(self._certificate)
         self.candidates[pool:] = False
 
@@ -133,12 +132,12 @@ class Coup(Optimist):
 
     def _ends_things(self, width: FloatArray, gap: FloatArray) -> BoolArray:
         """The goal of the user, or that of the phase."""
-        measure = width if self._manners.leader_counts else gap
+        measure = width if self._rules.leader_counts else gap
         return (gap <= self.problem.epsilon) | (measure < self._goal)
 
     def _after_decision(self, width: float, gap: float) -> None:
         """Finish the phase, and the next ones too if what is known is enough for them."""
-        while (width if self._manners.leader_counts else gap) < self._goal and not self._pool_too_large:
+        while (width if self._rules.leader_counts else gap) < self._goal and not self._pool_too_large:
             self.phases.append(Phase(self._phase, self._pool, self._leader, gap, self._gamma, self.rounds))
             if self._certificate.epsilon <= self.problem.epsilon:
                 return

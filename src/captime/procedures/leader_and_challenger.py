@@ -11,12 +11,11 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.intervals import Ends
 from captime.plans.protocol import Plan
-from captime.procedures.new_goals import NewGoals
-from captime.procedures.problem import Problem
-from captime.procedures.ranks import largest
+from captime.procedures.optimistic import largest
+from captime.procedures.problem import Problem, Retargetable
 
 
-class LeaderAndChallenger(NewGoals):
+class LeaderAndChallenger(Retargetable):
     """The state of an LUCB procedure.
 
     Attributes:

@@ -15,16 +15,14 @@ from captime.bounds.hoeffding import hoeffding_radius
 from captime.certificate import Certificate
 from captime.intervals import Intervals
 from captime.plans.protocol import Plan
-from captime.procedures.manners import Rule
-from captime.procedures.new_goals import NewGoals
-from captime.procedures.problem import Problem
+from captime.procedures.problem import Problem, Retargetable, Rule
 from captime.procedures.protocol import Progress
 from captime.tally import Outlook, Tally, standing
 from captime.targets import Targets, no_targets
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class LockstepRules:
     """Where the published code and the recommended form differ.
 
     Attributes:
@@ -61,7 +59,7 @@ class _Rounds:
     level: IntArray
 
 
-class Lockstep(NewGoals):
+class Lockstep(Retargetable):
     """One round: every candidate on the next position; then tighten, eliminate, certify, raise captimes.
 
     Attributes:
@@ -74,20 +72,20 @@ class Lockstep(NewGoals):
     bound = "hoeffding"
 
     def __init__(
-        self, problem: Problem, intervals: Intervals, habits: Habits | None = None, *, pays: bool = True
+        self, problem: Problem, intervals: Intervals, rules: LockstepRules | None = None, *, pays: bool = True
     ) -> None:
         self.problem = problem
         self.intervals = intervals
         self.pays = pays
         self.rounds = 0
         self.candidates: BoolArray = np.ones(problem.n_configs, dtype=np.bool_)
-        self._habits = habits or Habits()
+        self._rules = rules or LockstepRules()
         self._alive: IntArray = np.arange(problem.n_configs)
         self._level: IntArray = np.zeros(problem.n_configs, dtype=np.int64)
         self._certificate = intervals.certificate(0, 1.0 if problem.n_configs > 1 else 0.0)
         self._wants_the_unknowable = False
         self._available = problem.n_instances
-        if self._available is not None and self._habits.spare_last:
+        if self._available is not None and self._rules.spare_last:
             self._available -= 1
 
     @property
@@ -140,7 +138,7 @@ class Lockstep(NewGoals):
             return np.full(len(level), len(n))
         levels = level[:1] if (level == level[0]).all() else level[:, None]
         twice_radius = 2.0 * hoeffding_radius(n, self.intervals.budget.log_inverse(n, levels))
-        if self._habits.rule == "new":
+        if self._rules.rule == "new":
             # [COUP] 2(1 - u)α <= u(1 - F̂ + α), with what stands by α brought to the left.
             twice_radius = twice_radius * (1.0 - 1.5 * self.plan.floor(levels))
         # [UAC] UP: 2α <= u(κ)(1 - F̂), the distance between the mean high and the mean low end.
@@ -189,7 +187,7 @@ class Lockstep(NewGoals):
         columns = np.arange(len(leader))
         bar = lower[leader, columns]
         # One equal to the bar in every round is the leader itself; counting all at once is quick, and mostly enough.
-        if self._habits.ties_by_mean and np.count_nonzero(best := lower == bar) > len(bar):
+        if self._rules.ties_by_mean and np.count_nonzero(best := lower == bar) > len(bar):
             tied = np.flatnonzero(best.sum(axis=0) > 1)
             # n is the same for all candidates of a round, so sums compare like means.
             leader[tied] = np.where(best[:, tied], outlook.high[:, tied], -1.0).argmax(axis=0)
@@ -198,7 +196,7 @@ class Lockstep(NewGoals):
         gone = upper < bar
         gone[leader, columns] = False
         rivals = upper
-        if not self._habits.leader_counts:
+        if not self._rules.leader_counts:
             rivals = upper.copy()
             rivals[leader, columns] = 0.0
         # An eliminated configuration lies below the bar and cannot lift the difference above 0.
@@ -224,7 +222,7 @@ class Lockstep(NewGoals):
         rows = np.arange(len(used))
         self.intervals.keep(outlook.config, rounds.lower[rows, used - 1], rounds.upper[rows, used - 1])
         config = outlook.config.take(leader)
-        if self._habits.keep_best:
+        if self._rules.keep_best:
             config, epsilon = _best_so_far(self._certificate, config, epsilon)
         self._certificate = self.intervals.certificate(int(config[-1]), float(epsilon[-1]))
         return config, epsilon
@@ -247,7 +245,7 @@ class Lockstep(NewGoals):
     def more_instances(self, length: int) -> None:
         """The stream has become longer at its end; positions that were there stay what they were."""
         self.problem = replace(self.problem, n_instances=length)
-        self._available = length - int(self._habits.spare_last)
+        self._available = length - int(self._rules.spare_last)
 
     def finished(self) -> str | None:
         """See the protocol."""

@@ -7,11 +7,12 @@ import numpy as np
 
 from captime.arrays import BoolArray, IntArray
 from captime.bounds.hoeffding import Hoeffding
-from captime.budget import SingleLookBudget
+from captime.budget import SampleBudget, SingleLookBudget
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans.ladder import Ladder
+from captime.procedures.lockstep import Lockstep, LockstepRules
 from captime.procedures.problem import Problem
 from captime.tally import Tally, standing
 from captime.targets import Targets, no_targets
@@ -131,3 +132,19 @@ def _sample_size(problem: Problem, captime: float, *, published: bool) -> int:
     # u(κ)(1 - F) is at most u(κ).
     exact = 2.0 * math.log(2.0 * problem.n_configs / problem.delta) / slack**2
     return int(exact) + 1 if published else math.ceil(exact)
+
+
+# The runtime oracle: [UAC] Algorithm 1. What could be certified if runtimes were told and not run for.
+
+
+def oracle(problem: Problem) -> Lockstep:
+    """Successive elimination on uncapped runtimes: the reference for the number of samples; it pays no CPU time.
+
+    On a table with a timeout the oracle knows no more than the table does: a run at the timeout counts as
+    [0, u(timeout)], and the certificate is wider by that much.
+    """
+    plan = Ladder(problem.utility, np.array([problem.captime_top]))
+    budget = SampleBudget(problem.delta, problem.n_configs)
+    # The pseudocode compares means: Û_i < Û_i* - 2α. Recomputed Hoeffding ends differ by 2α, so the test is the same.
+    intervals = Intervals(problem.n_configs, Hoeffding(), budget, plan, running=False)
+    return Lockstep(problem, intervals, LockstepRules(ties_by_mean=False), pays=False)

@@ -6,6 +6,8 @@ merge of falling sequences, and many turns are settled by one sort: see `tell_tu
 the turns one at a time.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
@@ -14,17 +16,120 @@ from captime.certificate import Certificate
 from captime.intervals import Intervals
 from captime.plans.protocol import Plan
 from captime.procedures.lockstep import _best_so_far as best_so_far
-from captime.procedures.manners import Manners
-from captime.procedures.merge import Merged, merge, next_rival
-from captime.procedures.new_goals import NewGoals
-from captime.procedures.problem import Problem
-from captime.procedures.ranks import largest, two_largest
+from captime.procedures.problem import OptimistRules, Problem, Retargetable
 from captime.procedures.turns import Lanes, SingleSteps, Turns, no_turns
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
 
-class Optimist(NewGoals):
+def two_largest(values: FloatArray) -> tuple[int, int]:
+    """Where the two largest stand; there are at least two.
+
+    >>> two_largest(np.array([0.5, 0.9, 0.9]))
+    (1, 2)
+    """
+    first = int(values.argmax())
+    rest = values.copy()
+    rest[first] = -np.inf
+    return first, int(rest.argmax())
+
+
+def largest(values: FloatArray, count: int) -> IntArray:
+    """Where the largest stand, in falling order; none for a count of 0, all of them for more than there are.
+
+    >>> largest(np.array([0.5, 1.0, 0.7, 1.0]), 3).tolist()
+    [1, 3, 2]
+    """
+    if count <= 0:
+        return np.empty(0, dtype=np.int64)
+    if count == 1:
+        return np.array([values.argmax()])
+    if 2 * count >= len(values):
+        return np.argsort(-values, kind="stable")[:count]
+    last = np.partition(values, len(values) - count)[len(values) - count]
+    above = np.flatnonzero(values > last)
+    chosen = np.concatenate((above, np.flatnonzero(values == last)[: count - len(above)]))
+    return chosen[np.argsort(-values.take(chosen), kind="stable")]
+
+
+# The order of turns of an optimist, as a merge of falling sequences.
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Turns in their order.
+
+    Attributes:
+        row: Whose lane moves.
+        step: To which of its positions.
+        value: The upper end that made it its turn, the largest of all at that moment.
+    """
+
+    row: IntArray
+    step: IntArray
+    value: FloatArray
+
+    def first(self, count: int) -> "Merged":
+        """Only the first turns."""
+        return Merged(self.row[:count], self.step[:count], self.value[:count])
+
+    def holds(self, lanes: int) -> tuple[IntArray, IntArray]:
+        """The first turn of each lane, and for each turn the next one of its lane; the number of turns if none."""
+        count = len(self.row)
+        first = np.full(lanes, count)
+        first[self.row[::-1]] = np.arange(count)[::-1]
+        order = np.argsort(self.row, kind="stable")
+        following = np.append(order[1:], count)
+        same = np.append(self.row[order[1:]] == self.row[order[:-1]], False)
+        after = np.empty(count, dtype=np.int64)
+        after[order] = np.where(same, following, count)
+        return first, after
+
+
+def merge(standing: FloatArray, config: IntArray, upper: FloatArray, length: IntArray) -> Merged:
+    """Return the turns that are certain: those before the first turn of a configuration without a lane left to walk.
+
+    The largest upper end goes first, the lower index first among equals. Upper ends never rise along a lane, so sorting
+    by the upper end *before* each turn puts the turns of all lanes in order.
+
+    Args:
+        standing: Upper ends of all configurations before the first turn.
+        config: Whose lanes, shape (A,).
+        upper: Upper ends after each position, shape (A, K).
+        length: How many positions of each lane can be walked, shape (A,).
+    """
+    lanes = np.arange(len(config))
+    along = np.concatenate((standing[config, None], upper), axis=1)
+    end = along[lanes, length]
+    rest = standing.copy()
+    rest[config] = end
+    # The first turn that cannot be shown: its configuration has no lane, or is at the end of it.
+    wall = int(rest.argmax())
+    before = along[:, :-1]
+    due = (before > rest[wall]) | ((before == rest[wall]) & (config <= wall)[:, None])
+    due &= np.arange(before.shape[1]) < length[:, None]
+    row, step = np.nonzero(due)
+    value = before[due]
+    order = np.lexsort((config.take(row), -value))
+    return Merged(row[order], step[order], value[order])
+
+
+def next_rival(who: IntArray, value: FloatArray, leader: IntArray) -> FloatArray:
+    """Return the largest upper end of all configurations but the leader, after each turn.
+
+    Args:
+        who: After each turn, the configuration with the largest upper end, then one more: the runner-up at the end.
+        value: Those upper ends.
+        leader: The leader after each turn.
+    """
+    changes = np.flatnonzero(who[1:] != who[:-1]) + 1
+    turns = np.arange(len(leader))
+    # The configuration due after the leader's own turns has had the largest upper end of the others all the while.
+    beyond = changes[np.searchsorted(changes, turns, side="right")]
+    return np.where(who[:-1] == leader, value[beyond], value[:-1])
+
+
+class Optimist(Retargetable):
     """One decision: one run (or one rise with its repeated runs) of the configuration with the largest upper bound.
 
     Attributes:
@@ -36,13 +141,13 @@ class Optimist(NewGoals):
     bound = "hoeffding"
     pays = True
 
-    def __init__(self, problem: Problem, intervals: Intervals, manners: Manners) -> None:
+    def __init__(self, problem: Problem, intervals: Intervals, rules: OptimistRules) -> None:
         n_configs = problem.n_configs
         self.problem = problem
         self.intervals = intervals
         self.rounds = 0
         self.candidates: BoolArray = np.ones(n_configs, dtype=np.bool_)
-        self._manners = manners
+        self._rules = rules
         self._n: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._level: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._low: FloatArray = np.zeros(n_configs)
@@ -69,7 +174,7 @@ class Optimist(NewGoals):
         chosen = largest(self.intervals.upper, slots)
         if self.problem.n_instances is not None:
             # With several slots, those further down the list may have come to the end of the stream before the first.
-            chosen = chosen[self._n.take(chosen) < self.problem.n_instances - int(self._manners.spare_last)]
+            chosen = chosen[self._n.take(chosen) < self.problem.n_instances - int(self._rules.spare_last)]
         return Targets(chosen, self._n.take(chosen) + 1, self._next_level(chosen))
 
     def _next_level(self, config: IntArray) -> IntArray:
@@ -125,7 +230,7 @@ class Optimist(NewGoals):
 
     def _walkable(self, lanes: Lanes) -> IntArray:
         """How far each lane may be walked: not onto an instance that is to be left unused."""
-        if self.problem.n_instances is None or not self._manners.spare_last:
+        if self.problem.n_instances is None or not self._rules.spare_last:
             return lanes.length
         return np.minimum(lanes.length, np.maximum(self.problem.n_instances - lanes.n[:, 0], 0))
 
@@ -141,10 +246,10 @@ class Optimist(NewGoals):
 
     def _wants_rise(self, n: IntArray, level: IntArray, capping: FloatArray) -> BoolArray:
         """Return whether the cap widens an interval more than chance does, so that the next run gets a longer one."""
-        samples = np.maximum(n + self._manners.test_ahead, 1)
+        samples = np.maximum(n + self._rules.test_ahead, 1)
         radius = hoeffding_radius(samples, self.intervals.budget.log_inverse(samples, level))
-        np.minimum(radius, self._manners.widest_radius, out=radius)
-        if self._manners.rule == "old":
+        np.minimum(radius, self._rules.widest_radius, out=radius)
+        if self._rules.rule == "old":
             wanted = 2.0 * radius <= capping
         else:
             floor = self.plan.floor(level)
@@ -189,7 +294,7 @@ class Optimist(NewGoals):
 
     def _among_equals(self, held: FloatArray, bar: float, current: int, mine: int) -> int:
         """Who leads now that `mine` has come to, or stayed at, the best lower end together with others."""
-        if not self._manners.ties_by_mean:
+        if not self._rules.ties_by_mean:
             return min(current, mine)
         ahead, behind = self._mean[mine], self._mean[current]
         if mine != current and (ahead < behind or (ahead == behind and mine > current)):
@@ -211,7 +316,7 @@ class Optimist(NewGoals):
         who = np.concatenate((lanes.config.take(merged.row[1:]), (first, second)))
         value = np.concatenate((merged.value[1:], after[[first, second]]))
         width = value[:-1] - bar
-        if self._manners.leader_counts:
+        if self._rules.leader_counts:
             return np.maximum(width, 0.0), width
         return np.maximum(next_rival(who, value, leader) - bar, 0.0), width
 
@@ -247,17 +352,17 @@ class Optimist(NewGoals):
     def _best_of(self, bar: float) -> int:
         """Who leads: of those with the best lower end, the largest mean or the lowest index."""
         tied = np.flatnonzero(self.intervals.lower == bar)
-        return int(tied[self._mean.take(tied).argmax()] if self._manners.ties_by_mean else tied[0])
+        return int(tied[self._mean.take(tied).argmax()] if self._rules.ties_by_mean else tied[0])
 
     def _gap(self, bar: float) -> float:
         """How far the best of the others (or of all, if the leader counts) may be above the leader."""
         first, second = two_largest(self.intervals.upper)
-        rival = first if self._manners.leader_counts or first != self._leader else second
+        rival = first if self._rules.leader_counts or first != self._leader else second
         return max(0.0, float(self.intervals.upper[rival]) - bar)
 
     def _certify(self, leader: IntArray, epsilon: FloatArray) -> tuple[IntArray, FloatArray]:
         """Recommended configuration and certified epsilon after each decision; the last one is held."""
-        if self._manners.keep_best:
+        if self._rules.keep_best:
             leader, epsilon = best_so_far(self._certificate, leader, epsilon)
         self._certificate = self.intervals.certificate(int(leader[-1]), float(epsilon[-1]))
         return leader, epsilon
@@ -277,7 +382,7 @@ class Optimist(NewGoals):
 
     def finished(self) -> str | None:
         """See the protocol."""
-        alone = self._manners.stop_alone and int(np.count_nonzero(self.candidates)) == 1
+        alone = self._rules.stop_alone and int(np.count_nonzero(self.candidates)) == 1
         if self.problem.n_configs == 1 or alone:
             return "single"
         if self._certificate.epsilon <= self.problem.epsilon:
@@ -288,7 +393,7 @@ class Optimist(NewGoals):
         """Return whether the configuration whose turn it is has no further instance, or needs an unknown captime."""
         due = np.array([self.intervals.upper.argmax()])
         available, taken = self.problem.n_instances, int(self._n[due[0]])
-        if available is not None and taken >= available - int(self._manners.spare_last):
+        if available is not None and taken >= available - int(self._rules.spare_last):
             return True
         captime = float(self.plan.captime(self._next_level(due), np.array([taken]))[0])
         return captime > self.problem.captime_limit

@@ -11,9 +11,8 @@ from captime.budget import PUBLISHED_SERIES, CellBudget
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans.ladder import Ladder
-from captime.procedures.manners import Manners, Rule, Variant
 from captime.procedures.optimistic import Optimist
-from captime.procedures.problem import Problem
+from captime.procedures.problem import OptimistRules, Problem, Rule, Variant
 
 
 class RadiusAtMostOne(Hoeffding):
@@ -53,12 +52,12 @@ def oup(problem: Problem, *, rule: Rule = "new", variant: Variant = "recommended
         return Optimist(problem, Intervals(problem.n_configs, RadiusAtMostOne(), budget, plan), published(rule))
     budget = CellBudget(problem.delta, problem.n_configs, 4, Fraction(11))
     plan = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
-    return Optimist(problem, Intervals(problem.n_configs, Hoeffding(), budget, plan), Manners(rule=rule))
+    return Optimist(problem, Intervals(problem.n_configs, Hoeffding(), budget, plan), OptimistRules(rule=rule))
 
 
-def published(rule: Rule) -> Manners:
+def published(rule: Rule) -> OptimistRules:
     """How the authors' code of OUP behaves."""
-    return Manners(
+    return OptimistRules(
         rule=rule, keep_best=False, leader_counts=True, ties_by_mean=False, spare_last=True, stop_alone=False
     )
 

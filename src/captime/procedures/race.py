@@ -11,12 +11,10 @@ import math
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.procedures.agenda import Rivals, runs_missing
+from captime.procedures.agenda import Challenger, LevelCosts, Rivals, runs_missing
 from captime.procedures.problem import SECOND_SCHEDULE, Problem
 from captime.procedures.race_claims import Claims
-from captime.procedures.race_facts import Terms, facts_of
-from captime.procedures.race_levels import Challenger, LevelCosts
-from captime.procedures.race_terms import SCOUT, Mode, check_options
+from captime.procedures.race_terms import SCOUT, Mode, Terms, check_options, facts_of
 from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
@@ -440,7 +438,7 @@ class Race(Claims):
     # ------------------------------------------------------------------ how it stands
 
     def facts(self) -> dict[str, object] | None:
-        """What a checker needs and cannot read off the runs; None before anything has been fixed. See race_facts.py."""
+        """What a checker needs and cannot read off the runs; None before anything has been fixed. See race_terms.py."""
         return facts_of(self._terms(), self._start, self._ranking, self._tried)
 
     def _terms(self) -> Terms:

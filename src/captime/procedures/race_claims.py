@@ -17,13 +17,16 @@ from captime.procedures.agenda import Agenda, runs_missing
 from captime.procedures.duels import Duels, lead
 from captime.procedures.estimates import measured_utility
 from captime.procedures.problem import SECOND_SCHEDULE, Problem
-from captime.procedures.race_late import LATE_LOWER, LATE_SHOWN, LATE_UPPER, Latecomers
 from captime.procedures.race_terms import (
+    LATE_LOWER,
+    LATE_SHOWN,
+    LATE_UPPER,
     LOWER,
     PAIRED,
     SHARES,
     SHOWN,
     UPPER,
+    Latecomers,
     Mode,
     difference_grid,
     difference_step,
@@ -265,7 +268,7 @@ class Claims:
         self.problem = replace(self.problem, n_configs=first + count)
         self.candidates = np.append(self.candidates, np.ones(count, dtype=np.bool_))
         self.lower, self.upper = np.append(self.lower, np.zeros(count)), np.append(self.upper, np.ones(count))
-        # Their weight as leaders is not one of a rank; see race_late.py.
+        # Their weight as leaders is not one of a rank; see race_terms.py.
         self._log_rank = np.append(self._log_rank, np.full(count, np.inf))
         self._margin = np.append(self._margin, np.ones(count))
         self._read = np.append(self._read, np.zeros(count, dtype=np.int64))

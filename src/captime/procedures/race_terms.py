@@ -1,11 +1,14 @@
 """The terms of the race: how its delta is shared out, at which epsilons duels are weighed, which options make sense."""
 
+import math
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
-from captime.arrays import FloatArray
+from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
+from captime.procedures.scout import Scout
 
 Mode = Literal["selection", "simultaneous"]
 
@@ -74,3 +77,128 @@ def check_options(boost: float, mode: str, first_runs: int, growth: float, share
     for name, share in shares.items():
         if not 0.0 < share < 1.0:
             raise ScenarioError(f"{name} is {share!r}, but it has to be a share between 0 and 1, such as 0.1")
+
+
+# What an independent checker of a race needs to know and cannot read off the runs, as plain values for a ledger.
+#
+# Nothing here is an input of anything: a checker computes bounds, duels and levels again from the runs and from
+# these.
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is the same for all configurations.
+
+    Attributes:
+        mode: What delta covers.
+        boost: B of the random captimes, on all positions.
+        nodes: How many bets are mixed in bounds, at the shares of `sine_nodes`.
+        fractions: The same for duels.
+        longest: From which position on which longest captime holds, in CPU seconds.
+        paired: Whether there are duels.
+        joined: Who came later, each with its first position.
+    """
+
+    mode: Mode
+    boost: float
+    nodes: int
+    fractions: int
+    longest: tuple[tuple[int, float], ...]
+    paired: bool
+    joined: tuple[tuple[int, int], ...] = ()
+
+
+def facts_of(
+    terms: Terms, start: int | None, ranking: IntArray | None, scout: Scout | None
+) -> dict[str, object] | None:
+    """The facts so far; None before a champion is sent ahead or the race begins.
+
+    Keys: `start` (J, the first position of the race) and `ranking` (best first), both only once the race has begun;
+    `joined`, configurations that came later with their first positions, if any did; `shares` of delta; `mode`,
+    `boost`, `paired`, `nodes`, `fractions`; `longest_captimes`, pairs of a position and the
+    seconds from there on (None: no limit); and `scout` if there was one: its champion, from where on its scores count,
+    how many of them have been counted (0 while it is still at work), and ln(1 / failure probability) of its bound.
+    """
+    began = start is not None and ranking is not None
+    champion = None if scout is None else scout.champion
+    if not began and champion is None:
+        return None
+    told: dict[str, object] = {
+        "shares": dict(SHARES),
+        "mode": terms.mode,
+        "boost": terms.boost,
+        "paired": terms.paired,
+        "nodes": terms.nodes,
+        "fractions": terms.fractions,
+        "longest_captimes": [[place, seconds if math.isfinite(seconds) else None] for place, seconds in terms.longest],
+    }
+    if start is not None and ranking is not None:
+        told |= {"start": start, "ranking": ranking.tolist()}
+    if terms.joined:
+        told["joined"] = [list(each) for each in terms.joined]
+    if scout is not None and champion is not None:
+        count = scout.count if scout.over else 0
+        told["scout"] = {"champion": champion, "start": scout.start, "count": count, "level": scout.level}
+    return told
+
+
+# Configurations that join a race after its first run: what delta has left for them, and how they share it.
+#
+# The weights of leaders, 1 / ((r + 1)(r + 2)) by rank, sum to n / (n + 1) over n ranks. The rest, 1 / (n + 1) of what
+# lower bounds and duels may cost, was kept from the start and is untouched. All statements about latecomers are paid
+# from it, and only positions without a run when they came count for them; docs/random-captimes.md, step 9, has the
+# proof.
+
+# Parts of the reserve: upper bounds of latecomers; duels of a leader from the beginning with them; duels of a leader
+# who came late, with the best from the beginning and with other latecomers; lower bounds; the upper end shown.
+LATE_UPPER, LATE_PAIRED, LATE_LEADS, LATE_AMONG, LATE_LOWER, LATE_SHOWN = 0.25, 0.3, 0.15, 0.15, 0.1, 0.05
+
+
+def reserve(n_first: int) -> float:
+    """Return the share of delta that a race of `n_first` configurations keeps for latecomers."""
+    return (PAIRED + LOWER) / (n_first + 1)
+
+
+class Latecomers:
+    """Levels of statements about those who joined later, as ln(1 / failure probability).
+
+    Args:
+        n_first: How many configurations the race began with; indices from there on are latecomers.
+        delta: Allowed probability of a wrong certificate.
+
+    Attributes:
+        n_first: As given.
+    """
+
+    def __init__(self, n_first: int, delta: float) -> None:
+        self.n_first = n_first
+        self._log_reserve = -math.log(reserve(n_first) * delta)
+
+    def price(self, config: IntArray) -> FloatArray:
+        """ln(k(k + 1)) of the k-th latecomer, 0 for those who were there from the start.
+
+        >>> np.exp(Latecomers(2, 0.1).price(np.array([0, 1, 2, 3]))).round(6).tolist()
+        [1.0, 1.0, 2.0, 6.0]
+        """
+        number = np.maximum(config - self.n_first + 1, 1).astype(np.float64)
+        return np.where(config < self.n_first, 0.0, np.log(number * (number + 1.0)))
+
+    def level(self, part: float, config: IntArray, own: FloatArray) -> FloatArray:
+        """Of a statement that takes this part of the reserve; `own` for those who were there from the start."""
+        return np.where(config < self.n_first, own, self._log_reserve - math.log(part) + self.price(config))
+
+    def duels(self, leader: int, challengers: IntArray, own: float) -> FloatArray:
+        """Of the duels of a leader; `own` where both were there from the start.
+
+        Args:
+            leader: The configuration that leads.
+            challengers: Its opponents.
+            own: ln(1 / failure probability) of the leader's duels with those who were there from the start.
+        """
+        if leader < self.n_first:
+            # By the weight of the leader, as all its duels.
+            late = own + math.log(PAIRED) - math.log(LATE_PAIRED * reserve(self.n_first))
+            return np.where(challengers < self.n_first, own, late + self.price(challengers))
+        lead = self._log_reserve + float(self.price(np.array([leader]))[0])
+        first = np.full(len(challengers), lead - math.log(LATE_LEADS))
+        return np.where(challengers < self.n_first, first, lead - math.log(LATE_AMONG) + self.price(challengers))

@@ -4,15 +4,14 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from captime.bounds import BOUNDS
-from captime.bounds.fit import Use, check_fit
 from captime.bounds.hoeffding import Hoeffding
+from captime.bounds.protocol import Use, check_fit
 from captime.budget import PUBLISHED_SERIES, SERIES_SQUARED, CellBudget
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans.ladder import Ladder
-from captime.procedures.lockstep import Habits, Lockstep
-from captime.procedures.manners import Rule
-from captime.procedures.problem import Problem
+from captime.procedures.lockstep import Lockstep, LockstepRules
+from captime.procedures.problem import Problem, Rule
 
 Variant = Literal["recommended", "paper", "as-published"]
 
@@ -60,7 +59,7 @@ def up(
     plan = Ladder.doubling(problem.utility, problem.captime_first, problem.captime_top)
     tight = variant == "recommended"
     intervals = Intervals(problem.n_configs, BOUNDS[bound](), budget, plan, running=tight)
-    made = Lockstep(problem, intervals, Habits(keep_best=tight, ties_by_mean=tight, rule=rule))
+    made = Lockstep(problem, intervals, LockstepRules(keep_best=tight, ties_by_mean=tight, rule=rule))
     made.bound = bound
     return made
 
@@ -75,5 +74,5 @@ def _as_published(problem: Problem, events: int) -> Lockstep:
         raise ScenarioError(f"events is {events}, but the published code charges 4; leave the option out")
     budget = CellBudget(problem.delta, problem.n_configs, 4, 4 * PUBLISHED_SERIES)
     plan = Ladder.doubling(problem.utility, 1.0)
-    habits = Habits(keep_best=False, leader_counts=True, ties_by_mean=False, spare_last=True)
-    return Lockstep(problem, Intervals(problem.n_configs, Hoeffding(), budget, plan), habits)
+    rules = LockstepRules(keep_best=False, leader_counts=True, ties_by_mean=False, spare_last=True)
+    return Lockstep(problem, Intervals(problem.n_configs, Hoeffding(), budget, plan), rules)

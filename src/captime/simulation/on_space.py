@@ -12,10 +12,9 @@ from captime.drive import Observer, drive
 from captime.errors import InvariantViolated, ScenarioError
 from captime.plans.protocol import Plan
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.around import AroundProcedure
 from captime.procedures.options import build_procedure
 from captime.procedures.pool_terms import PoolTerms
-from captime.procedures.protocol import Procedure
+from captime.procedures.protocol import Procedure, ProcedureWrapper
 from captime.simulation.on_table import check_wishes, population_of
 from captime.simulation.result import Found, Pooled, Simulation
 from captime.simulation.target import Target
@@ -283,7 +282,7 @@ def _found(
     )
 
 
-class _Growing(AroundProcedure):
+class _Growing(ProcedureWrapper):
     """A procedure whose new configurations come into being when it asks for them."""
 
     def __init__(
