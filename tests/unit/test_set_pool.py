@@ -109,10 +109,10 @@ def test_shares_sum_to_one() -> None:
     for _ in range(4):
         shares.arrive()
     table = ArrivalTable(shares, pilot=3)
-    everyone = np.arange(4)
-    assert np.isinf(table.log_inverse(1, everyone, 0.1)).all()
+    members = np.arange(4)
+    assert np.isinf(table.log_inverse(1, members, 0.1)).all()
     shares.rank(1, 2.0)
-    levels = np.exp(-table.log_inverse(1, everyone, 0.1))
+    levels = np.exp(-table.log_inverse(1, members, 0.1))
     leader, best = (np.exp(-np.array(each)) for each in (shares.log_leader, shares.log_best))
     assert levels == pytest.approx(0.47 * 0.1 * leader[1] * best)
 
@@ -186,7 +186,7 @@ def replace_rows(table: RuntimeTable, count: int) -> RuntimeTable:
 
 
 def test_other_goals_on_the_way_count_from_then_on() -> None:
-    """A larger goal is reached at once; a smaller one goes on with the same shares."""
+    """A larger goal is reached at once; a smaller one continues with the same shares."""
     table = table_of(40, 40)
     pool = FixedSetPool(problem_on(table, epsilon=0.3), gamma=0.5)
     first = driven(table, pool)
