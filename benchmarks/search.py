@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from search_bench import TABLES, SearchBench, targets
-from search_methods import LABELS, METHODS, OWN_SEARCH_PER_BUDGET, missing
+from search_methods import LABELS, METHODS, OWN_SEARCH_PER_BUDGET, missing, version_of_irace
 from search_report import CHECKPOINTS, report
 
 Cell = tuple[str, str, int]
@@ -34,6 +34,7 @@ def search(cell: Cell, hours: list[float], patience: float) -> dict[str, Any]:
     spent: list[float] = []
     thinking: list[float] = []
     ended: list[str] = []
+    epsilons: list[float] = []
     runs = 0
     last = SearchBench(target, seed, 0.0).space.default
     for budgets in [[each] for each in hours] if method in OWN_SEARCH_PER_BUDGET else [hours]:
@@ -50,6 +51,7 @@ def search(cell: Cell, hours: list[float], patience: float) -> dict[str, Any]:
             steps = [step for step in bench.story if step.spent <= _HOUR * each]
             spent.append(min(_HOUR * each, bench.on_runs))
             thinking.append(bench.thinking if each == budgets[-1] else steps[-1].thinking)
+            epsilons += [epsilon for at, epsilon in [(0.0, 1.0), *bench.certified] if at <= _HOUR * each][-1:]
         ended.append(bench.ended)
         runs = bench.runs
     return {
@@ -62,12 +64,15 @@ def search(cell: Cell, hours: list[float], patience: float) -> dict[str, Any]:
         "spent": spent,
         "thinking": thinking,
         "ended": ended,
+        "epsilons": epsilons if bench.certified else [],
         "runs": runs,
         "wall_seconds": time.monotonic() - began,
     }
 
 
 def _version(method: str) -> str:
+    if method == "irace":
+        return version_of_irace()
     try:
         return version(method if method in ("optuna", "smac") else "captime")
     except PackageNotFoundError:
@@ -114,7 +119,7 @@ def _search_all(wishes: argparse.Namespace) -> None:
     names = wishes.targets.split(",") if wishes.targets else there
     wanted = [(target, method, seed) for seed in seeds for target in names for method in methods]
     waiting = [cell for cell in wanted if not _path(wishes.out, cell).exists()]
-    with ProcessPoolExecutor(wishes.jobs, max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(wishes.jobs) as pool:
         begun = [pool.submit(search, cell, hours, 60.0 * wishes.patience) for cell in waiting]
         for count, done in enumerate(as_completed(begun), start=1):
             found = done.result()

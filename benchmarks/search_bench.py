@@ -54,7 +54,7 @@ def targets() -> list[str]:
     return sorted(path.parent.name for path in TABLES.glob("*/params.pcs"))
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def recorded(target: str) -> tuple[Space, RuntimeTable, list[Settings]]:
     """A space, its table and the settings of its rows."""
     folder = TABLES / target
@@ -81,10 +81,12 @@ class SearchBench:
         self.seed, self.budget, self.patience = seed, budget, patience
         self.utility: Utility = parse_utility(UTILITY)
         self.captime = _TIMEOUT
-        self.target = _Timed(self.space, table, settings, seed=seed, instances=met, forest_seed=0)
+        self.target = _Timed(self.space, table, settings, seed=seed, instances=met, forest=_landscape(target).forest)
         self.on_runs, self.runs, self.elsewhere = 0.0, 0, 0.0
         self.ended = "budget"
         self.story: list[Step] = []
+        # Of captime's own campaigns: CPU seconds of runs, and the epsilon that was certified then.
+        self.certified: list[tuple[float, float]] = []
         self._indices: dict[bytes, int] = {}
         self._began = time.process_time()
         self.recommends(self.space.default)
@@ -125,14 +127,16 @@ class SearchBench:
         if not self.story or self.story[-1].settings != settings:
             self.story.append(Step(self.on_runs, self.thinking, dict(settings)))
 
-    def pool(self, *, model: bool = True) -> None:
+    def pool(self, *, effort: str, model: bool = True) -> None:
         """A campaign of captime's, with goals that it will not reach."""
         made = _Remembered(Proposer(self.space, self.seed, model=model, listed=[]))
 
         def watch(procedure: Procedure, replay: Replay) -> None:
             self.on_runs = float(replay.tally.seconds.sum())
             self.runs = int(replay.tally.runs.sum())
-            self.recommends(made.settings[procedure.certificate().config])
+            held = procedure.certificate()
+            self.recommends(made.settings[held.config])
+            self.certified.append((self.on_runs, held.epsilon))
 
         def interrupted() -> bool:
             if self.thinking > self.patience:
@@ -146,7 +150,7 @@ class SearchBench:
             utility=self.utility,
             epsilon=0.02,
             seed=self.seed,
-            options={"gamma": 0.0},
+            options={"gamma": 0.0, "effort": effort},
             budget=self.budget,
             observer=watch,
             interrupted=interrupted,
@@ -174,6 +178,13 @@ class _Timed(Learnt):
         found = super().seconds(config, first, last)
         self.inside += time.process_time() - began
         return found
+
+
+@lru_cache(maxsize=4)
+def _landscape(target: str) -> Learnt:
+    """What is learnt from a table, once for all searches on it."""
+    space, table, settings = recorded(target)
+    return Learnt(space, table, settings, forest_seed=0)
 
 
 class _Remembered:

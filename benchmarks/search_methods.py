@@ -27,13 +27,23 @@ _KEEP, _MOST = 3, 81
 
 
 def captime(bench: SearchBench) -> None:
-    """The growing pool, as `captime run` has it."""
-    bench.pool()
+    """The growing pool, as `captime run --effort search` has it."""
+    bench.pool(effort="search")
+
+
+def captime_balanced(bench: SearchBench) -> None:
+    """The growing pool, as `captime run` has it if no effort is named."""
+    bench.pool(effort="balanced")
+
+
+def captime_certify(bench: SearchBench) -> None:
+    """The growing pool, as `captime run --effort certify` has it."""
+    bench.pool(effort="certify")
 
 
 def certified_random(bench: SearchBench) -> None:
     """The growing pool without a model: random draws, with the engine's certificates."""
-    bench.pool(model=False)
+    bench.pool(effort="search", model=False)
 
 
 def hyperband(bench: SearchBench) -> None:
@@ -122,7 +132,6 @@ def smac(bench: SearchBench) -> None:
             output_directory=Path(folder),
             n_trials=10**6,
             instances=names,
-            instance_features={name: [float(name)] for name in names},
             deterministic=True,
             seed=bench.seed,
         )
@@ -281,6 +290,8 @@ def _default(space: Space, names: Mapping[str, str]) -> str:
 
 METHODS: Mapping[str, Callable[[SearchBench], None]] = {
     "captime": captime,
+    "balanced": captime_balanced,
+    "certify": captime_certify,
     "random": certified_random,
     "hyperband": hyperband,
     "optuna": optuna,
@@ -289,7 +300,9 @@ METHODS: Mapping[str, Callable[[SearchBench], None]] = {
 }
 """By name, in the order of the report."""
 LABELS = {
-    "captime": "captime",
+    "captime": "captime (search)",
+    "balanced": "captime (balanced)",
+    "certify": "captime (certify)",
     "random": "random search, certified",
     "hyperband": "Hyperband",
     "optuna": "Optuna (TPE, Wilcoxon)",
@@ -310,3 +323,11 @@ def missing(method: str) -> str | None:
         asked = subprocess.run(["Rscript", "-e", "library(irace)"], capture_output=True, check=False)
         return None if asked.returncode == 0 else "R has no package irace; on Debian: apt-get install r-cran-irace"
     return None
+
+
+def version_of_irace() -> str:
+    """The version of R's package, as R tells it; empty if there is none."""
+    asked = subprocess.run(
+        ["Rscript", "-e", 'cat(as.character(packageVersion("irace")))'], capture_output=True, check=False, text=True
+    )
+    return asked.stdout.strip() if asked.returncode == 0 else ""

@@ -20,7 +20,7 @@ from captime.live import drive_parallel
 from captime.procedures import Problem
 from captime.procedures.pool import Pool
 from captime.procedures.pool_shares import PoolShares
-from captime.procedures.pool_terms import SHARES, PoolTerms
+from captime.procedures.pool_terms import SHARES, Effort, PoolTerms
 from captime.sources.replay import Replay
 from captime.sources.table import RuntimeTable
 from captime.targets import Targets
@@ -154,6 +154,7 @@ class Campaigns:
         listed: Utilities of the listed configurations.
         proposed: Utility of what the model proposes.
         n_instances: Length of the stream.
+        effort: What CPU time is mainly spent on.
     """
 
     space: Space
@@ -165,6 +166,7 @@ class Campaigns:
     listed: tuple[float, ...] = ()
     proposed: float = 0.2
     n_instances: int = 400
+    effort: Effort = "balanced"
 
     def fail(self, repetitions: int, seed: int) -> dict[str, BoolArray]:
         """Which kinds of statements were wrong at any moment, per campaign."""
@@ -191,7 +193,7 @@ class Campaigns:
             seed=int(rng.integers(1 << 31)),
             pool=self.terms,
         )
-        pool = self.kind(problem, gamma=self.gamma, growth=0.5)
+        pool = self.kind(problem, gamma=self.gamma, growth=0.5, effort=self.effort)
         table.seconds.flags.writeable = True
         pool.watch(self.space, truth, table.seconds)
         self._drive(pool, table, rng)

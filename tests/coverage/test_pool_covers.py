@@ -23,6 +23,12 @@ CAMPAIGNS = {
     "a model that has seen everything": (Campaigns(LUCKY_FEW, 0.1, terms=WITH_MODEL, listed=(0.4, 0.3)), 50),
     "the same in batches": (Campaigns(LUCKY_FEW, 0.1, gamma=0.1, terms=IN_BATCHES, listed=(0.4,)), 40),
     "a good model": (Campaigns(STAIRS, 0.2, terms=WITH_MODEL, listed=(0.5, 0.3), proposed=0.93), 40),
+    "best bets named at once": (Campaigns(STRANGERS, 0.2, effort="search"), 40),
+    "a search with a model that has seen everything": (
+        Campaigns(LUCKY_FEW, 0.1, terms=WITH_MODEL, listed=(0.4, 0.3), effort="search"),
+        40,
+    ),
+    "few newcomers": (Campaigns(STAIRS, 0.2, effort="certify"), 20),
 }
 
 

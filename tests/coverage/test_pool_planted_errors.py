@@ -56,6 +56,12 @@ def test_proposals_that_count_for_gamma_are_caught() -> None:
     assert COUNTING.fail(120, seed=5)["draws"].sum() > limit_for(120, level)
 
 
+def test_proposals_that_count_for_gamma_are_caught_in_a_search() -> None:
+    """The same where the best bet is named at every moment and most of the time goes to newcomers."""
+    wrong = replace(COUNTING, effort="search").fail(120, seed=5)
+    assert wrong["draws"].sum() > limit_for(120, SHARE["draws"] * COUNTING.delta)
+
+
 @pytest.mark.slow
 def test_certificates_with_proposals_that_count_for_gamma_are_caught() -> None:
     """The same error as a user would meet it: in certificates, against the whole of delta."""

@@ -96,14 +96,19 @@ def test_a_flawed_list_is_refused_with_its_line(tmp_path: Path, text: str, said:
 
 
 def test_held_out_rows_are_met_and_noise_is_not(tmp_path: Path) -> None:
-    """Where settings decide, ranks are right and intervals cover; where rows are shuffled, nothing is claimed."""
+    """Where settings decide, ranks are right; where rows are shuffled, nothing is claimed.
+
+    A new configuration draws its runs from few recorded ones, so that the middle 80 % of what is expected holds about
+    half of the runs here. Fewer donors or a smaller spread would push the share below, and a target that is too vague
+    would push it above.
+    """
     here, table, path = recorded(tmp_path, noise=1.0)
     settings = settings_of_list(path, here, table.n_configs)
     found = Learnt(here, table, settings).validated(UTILITY)
     assert found is not None
     assert found.rank_correlation > 0.9
     assert 0.7 < found.slope < 1.4
-    assert 0.3 < found.covered < 1.0
+    assert 0.42 < found.covered < 0.6
     shuffled = [settings[place] for place in np.random.default_rng(1).permutation(len(settings))]
     other = Learnt(here, table, shuffled).validated(UTILITY)
     assert other is not None

@@ -18,7 +18,7 @@ from captime.live import drive_parallel
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.pool import Pool
 from captime.procedures.pool_gamma import GammaBets
-from captime.procedures.pool_growth import Stakes, newcomers_turn, runs_to_show
+from captime.procedures.pool_growth import SPLITS, Stakes, newcomers_turn, runs_to_show
 from captime.procedures.pool_shares import PoolShares, by_arrival, by_rank
 from captime.procedures.pool_terms import SHARES, PoolTerms
 from captime.sources.replay import Replay
@@ -336,12 +336,12 @@ def test_newcomers_get_time_as_much_is_at_stake_outside() -> None:
     wide, narrow = Stakes(0.2, 0.5, 0.5), Stakes(0.2, 0.01, 0.5)
     assert wide.outside() > 0.5 > narrow.outside()
     assert Stakes(0.0, 0.0, 1.0).outside() == 0.0
-    assert newcomers_turn(45.0, 100.0, wide, 0.0)
-    assert not newcomers_turn(45.0, 100.0, narrow, 0.0)
-    assert newcomers_turn(35.0, 100.0, narrow, 0.0)
-    assert newcomers_turn(40.0, 100.0, narrow, 9.0)
-    assert not newcomers_turn(60.0, 100.0, narrow, 9.0)
-    assert newcomers_turn(60.0, 100.0, narrow, 1.0)
+    assert newcomers_turn(45.0, 100.0, wide, 0.0, SPLITS["balanced"])
+    assert not newcomers_turn(45.0, 100.0, narrow, 0.0, SPLITS["balanced"])
+    assert newcomers_turn(35.0, 100.0, narrow, 0.0, SPLITS["balanced"])
+    assert newcomers_turn(40.0, 100.0, narrow, 9.0, SPLITS["balanced"])
+    assert not newcomers_turn(60.0, 100.0, narrow, 9.0, SPLITS["balanced"])
+    assert newcomers_turn(60.0, 100.0, narrow, 1.0, SPLITS["balanced"])
 
 
 def test_what_does_not_look_good_enough_is_never_waited_for() -> None:

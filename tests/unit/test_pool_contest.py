@@ -27,30 +27,30 @@ def test_who_is_ahead_after_a_few_runs_is_settled_first() -> None:
     """In every round, the furthest ahead first; one that has met the leader often enough waits as all others do."""
     contest = contest_of([0.1] * 4, [0.3] * 4, [-0.1] * 4, [0.2] * 40)
     for rounds in (1, 2):
-        assert contest.order(np.arange(4), rounds).tolist() == [1, 0]
-    assert contest.order(np.array([0, 2, 3]), 2).tolist() == [0]
+        assert contest.order(np.arange(4), turn=bool(rounds % 2)).tolist() == [1, 0]
+    assert contest.order(np.array([0, 2, 3]), turn=False).tolist() == [0]
 
 
 def test_the_promising_have_every_second_round() -> None:
     """By what may be hoped of them, a standard error above the mean; the hopeless have none of it."""
     contest = contest_of([0.05] * 100, [-0.02, 0.0] * 50, [-1.0] * 20, [0.1, 0.0] * 50)
-    assert contest.order(np.arange(4), 2).tolist() == []
-    assert contest.order(np.arange(4), 1).tolist() == [3, 0, 1]
+    assert contest.order(np.arange(4), turn=False).tolist() == []
+    assert contest.order(np.arange(4), turn=True).tolist() == [3, 0, 1]
 
 
 def test_few_equal_scores_do_not_make_hopeless() -> None:
     """Four draws against the leader say little; a hundred are something else once it is a little behind."""
     contest = contest_of([0.0] * 4, [-0.02] * 100)
-    assert contest.order(np.arange(2), 1).tolist() == [0]
+    assert contest.order(np.arange(2), turn=True).tolist() == [0]
 
 
 def test_who_has_not_met_the_leader_takes_no_part() -> None:
     """A newcomer, and a configuration that has nothing in common with a new leader."""
     contest = contest_of([], [0.5] * 4)
     contest.enter()
-    assert contest.order(np.arange(3), 1).tolist() == [1]
+    assert contest.order(np.arange(3), turn=True).tolist() == [1]
     contest.compare(1, np.empty(0))
-    assert contest.order(np.arange(3), 1).tolist() == []
+    assert contest.order(np.arange(3), turn=True).tolist() == []
 
 
 def _runs_until_the_best_leads(seed: int) -> int:
@@ -75,7 +75,7 @@ def test_a_better_one_takes_the_lead_sooner(monkeypatch: pytest.MonkeyPatch) -> 
     """All runs from its first one until it leads: half as many more if only the certificate counts."""
     with_contest = sum(_runs_until_the_best_leads(seed) for seed in range(5))
 
-    def nobody(self: Contest, rivals: IntArray, rounds: int) -> IntArray:
+    def nobody(self: Contest, rivals: IntArray, *, turn: bool) -> IntArray:
         return rivals[:0]
 
     monkeypatch.setattr(Contest, "order", nobody)

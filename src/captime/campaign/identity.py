@@ -123,9 +123,11 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
     with LedgerReader(path) as reader:
         listed = reader.scenario.get("configurations")
         population = population_on_record(reader.scenario)
+        options = reader.scenario.get("options")
+    effort = options.get("effort") if isinstance(options, dict) and scenario.wishes.effort is None else None
     begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
     return replace(
-        with_recorded_seed(scenario, path),
+        with_recorded_seed(scenario.with_effort(effort), path),
         known=known_instances(path),
         begun_with=begun,
         recorded_population=population,

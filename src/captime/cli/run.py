@@ -13,6 +13,7 @@ from captime.campaign.identity import as_begun
 from captime.campaign.transfer import learn_from
 from captime.cli.shared import asking_to_stop, print_certificate
 from captime.executors.retry import PATIENCE
+from captime.procedures.pool_terms import Effort
 from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario
@@ -34,6 +35,13 @@ def run_command(
     gamma: Annotated[
         float | None,
         typer.Option(help="On a space, the share of luckiest configurations that may be missed; 0 for no such goal."),
+    ] = None,
+    effort: Annotated[
+        Effort | None,
+        typer.Option(
+            help="On a space, what CPU time is mainly spent on: better configurations, the certificate, or both "
+            "(balanced). For a new ledger; one that was begun keeps its own."
+        ),
     ] = None,
     learn: Annotated[
         list[Path] | None,
@@ -60,7 +68,7 @@ def run_command(
     is damaged. 6: the machine stays out of disk, memory, processes or descriptors, or the disk is read-only. 7: the
     program cannot be used as it is. 130, 143: ended by Ctrl-C or by a signal, with the certificate printed.
     """
-    asked_for = load_scenario(scenario)
+    asked_for = load_scenario(scenario).with_effort(effort)
     path = ledger or asked_for.ledger
     parts = as_begun(asked_for, path).build()
     question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon, gamma)

@@ -15,12 +15,13 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.procedures.pool_bets import BestBets
 from captime.procedures.pool_board import PoolBoard
 from captime.procedures.pool_certificates import PoolCertificates
 from captime.procedures.pool_contest import Contest
 from captime.procedures.pool_gamma import check_gamma
-from captime.procedures.pool_growth import Stakes, looks_good_enough, newcomers_turn, runs_to_show
-from captime.procedures.pool_terms import Stop, check_options, checked_stop
+from captime.procedures.pool_growth import SPLITS, Stakes, looks_good_enough, newcomers_turn, runs_to_show
+from captime.procedures.pool_terms import Effort, Stop, check_options, checked_effort, checked_stop
 from captime.procedures.problem import Problem
 from captime.procedures.race_terms import difference_step, margins
 from captime.tally import Tally
@@ -55,6 +56,8 @@ class Pool(PoolCertificates):
         growth: How much of its past a configuration repeats at a time.
         leader_share: Give the leader at least this share of all CPU time while that still narrows its interval.
         truncation: Stop runs where u has fallen to this share of epsilon.
+        effort: What CPU time is mainly spent on: better configurations (`search`), the certificate (`certify`), or both
+            (`balanced`). With `search` the best bet is named at every moment, even if little is proved of it yet.
     """
 
     bound = "mixture"
@@ -71,8 +74,11 @@ class Pool(PoolCertificates):
         growth: float = 0.1,
         leader_share: float = 0.05,
         truncation: float = 0.1,
+        effort: Effort = "balanced",
     ) -> None:
         check_options(stop, boost, pilot, growth, {"leader_share": leader_share, "truncation": truncation})
+        self._split = SPLITS[checked_effort(effort)]
+        self._bets = BestBets() if effort == "search" else None
         self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
         board = PoolBoard(1.0 / boost, margins(self._aim), pilot, self._step_of(problem))
         super().__init__(problem, gamma, stop, board)
@@ -117,6 +123,8 @@ class Pool(PoolCertificates):
         self._seconds, self._pilot_seconds = np.append(self._seconds, 0.0), np.append(self._pilot_seconds, 0.0)
         self._busy = np.append(self._busy, np.False_)
         self._contest.enter()
+        if self._bets is not None:
+            self._bets.enter(self.shares.origin[-1])
 
     def _grow(self) -> None:
         """Add newcomers as long as it is their turn; proposals of one batch come together."""
@@ -185,7 +193,7 @@ class Pool(PoolCertificates):
             return False
         stakes = Stakes(self.certificate().epsilon, gamma, self._board.mean(self.leader))
         looked, spent = float(self._pilot_seconds.sum()), float(self._seconds.sum())
-        return newcomers_turn(looked, spent, stakes, self._draws_missing() / self.shares.draws)
+        return newcomers_turn(looked, spent, stakes, self._draws_missing() / self.shares.draws, self._split)
 
     # ------------------------------------------------------------------ what to learn next
 
@@ -222,7 +230,11 @@ class Pool(PoolCertificates):
             return []  # another configuration is admitted once the runs of these are known
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         # Who may be better than the leader comes first when it is their turn, who keeps epsilon up fills the slots.
-        promising = self._contest.order(rivals, self.rounds)
+        turn = self._split.contests(self.rounds)
+        if self._bets is None:
+            promising = self._contest.order(rivals, turn=turn)
+        else:
+            promising = self._bets.order(rivals, self.leader) if turn else rivals[:0]
         rivals = np.concatenate((promising, rivals[~np.isin(rivals, promising)]))
         idle = rivals[~self._busy[rivals]]
         leader_waits = not self._busy[self.leader] and self._ordered[self.leader] < self._available
@@ -298,13 +310,21 @@ class Pool(PoolCertificates):
         self._grow()
 
     def _take_in(self, tally: Tally, config: int) -> bool:
+        before = self._board.known(config)
         news = super()._take_in(tally, config)
+        now = self._board.known(config)
+        if self._bets is not None and now > before:
+            low, high = tally.samples(config, before, now)
+            self._bets.take_in(config, self._board.start(config), before, (low + high) / 2.0)
         if self._board.known(config) <= self._board.start(config) + self._pilot:
             self._pilot_seconds[config] = self._seconds[config]
         return news
 
     def _consider_leaders(self, fresh: list[int]) -> None:
         """Who clearly beats the leader on their common positions takes over; validity does not care."""
+        if self._bets is not None:
+            self._name_best_bet(self._bets)
+            return
         for config in fresh:
             if config == self.leader or math.isinf(self.shares.log_leader[config]):
                 continue
@@ -321,6 +341,13 @@ class Pool(PoolCertificates):
                 better = len(ahead) >= _ENOUGH and total > 0.25 * self._aim * len(ahead) and clear
             if better:
                 self._crown(config)
+
+    def _name_best_bet(self, bets: BestBets) -> None:
+        """Name what looks best now: a certificate about it may be weak, and is about it and nothing else."""
+        bets.weigh()
+        best = bets.best(np.isfinite(np.array(self.shares.log_leader)), self.leader)
+        if best != self.leader:
+            self._crown(best)
 
     def _crown(self, config: int) -> None:
         super()._crown(config)

@@ -13,8 +13,6 @@ from captime.arrays import FloatArray, IntArray
 
 # A newcomer that is ahead of the leader is run at once, until they have this many positions in common.
 _SOON = 16
-# One round in this many belongs to the contest, the others to the certificate.
-_EVERY = 2
 
 
 class Contest:
@@ -44,15 +42,15 @@ class Contest:
         error = math.sqrt(float(ahead @ ahead) + 1.0) / count if count else -1.0
         self._hope[config] = self._mean[config] + error
 
-    def order(self, rivals: IntArray, rounds: int) -> IntArray:
-        """Return the rivals to run next, the most promising first; none if it is not the contest's turn.
+    def order(self, rivals: IntArray, *, turn: bool) -> IntArray:
+        """Return the rivals to run next, the most promising first; newcomers only if it is not the contest's turn.
 
         Args:
             rivals: The configurations that take part.
-            rounds: How often news has come so far.
+            turn: Whether this round belongs to the contest.
         """
         soon = rivals[(self._mean[rivals] > 0.0) & (self._common[rivals] < _SOON)]
         if len(soon):
             return soon[np.argsort(-self._mean[soon], kind="stable")]
-        hopeful = rivals[self._hope[rivals] > 0.0] if rounds % _EVERY else rivals[:0]
+        hopeful = rivals[self._hope[rivals] > 0.0] if turn else rivals[:0]
         return hopeful[np.argsort(-self._hope[hopeful], kind="stable")]

@@ -6,12 +6,40 @@ Nothing here can make a certificate wrong; it only changes what one costs.
 import math
 from dataclasses import dataclass
 
+from captime.procedures.pool_terms import Effort
+
 # A leader is only judged by its mean after this many runs.
 _ENOUGH = 12
 # Needed draws get this share of the time, and all of it once they cost this part of what has been spent.
 _NEEDED, _ALL_AT_ONCE = 0.5, 1.0
-# Without a goal for gamma, newcomers get at least this share: a search without an end looks for better ones.
-_ENDLESS = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How CPU time is split between newcomers, the contest for the lead and the certificate.
+
+    Attributes:
+        newcomers: Newcomers get at least this share of the time while more of them may come and no goal for gamma sets
+            the pace.
+        contest: Of every `out_of` rounds, this many belong to the contest for the lead, the others to the certificate.
+        out_of: See `contest`.
+    """
+
+    newcomers: float
+    contest: int
+    out_of: int
+
+    def contests(self, rounds: int) -> bool:
+        """Whether this round belongs to the contest."""
+        return rounds % self.out_of >= self.out_of - self.contest
+
+
+SPLITS: dict[Effort, Split] = {
+    "search": Split(0.6, 7, 8),
+    "balanced": Split(0.4, 1, 2),
+    "certify": Split(0.15, 1, 8),
+}
+"""By effort. Without a goal for gamma a search has no end, so even for a certificate newcomers get some of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +71,7 @@ class Stakes:
         return self.gamma * above / (self.gamma * above + min(self.epsilon, above)) if above > 0.0 else 0.0
 
 
-def newcomers_turn(looked: float, spent: float, stakes: Stakes, missing: float) -> bool:
+def newcomers_turn(looked: float, spent: float, stakes: Stakes, missing: float, split: Split) -> bool:
     """Whether the next second should go to a newcomer.
 
     Args:
@@ -51,9 +79,10 @@ def newcomers_turn(looked: float, spent: float, stakes: Stakes, missing: float) 
         spent: CPU seconds spent in all.
         stakes: What could be lost inside and outside.
         missing: Draws that the goal for gamma still needs, per draw made; 0 if there is no goal.
+        split: How CPU time is split.
     """
     if missing <= 0.0:
-        return looked <= max(_ENDLESS, stakes.outside()) * spent
+        return looked <= max(split.newcomers, stakes.outside()) * spent
     # Draws that are needed anyway are better looked at early: a good leader clears the others for less. So they get
     # half of the time, and all of it once what is missing costs no more than what has been spent.
     return missing * looked <= _ALL_AT_ONCE * spent or looked <= max(_NEEDED, stakes.outside()) * spent

@@ -12,6 +12,8 @@ from captime.procedures.race_terms import check_options as check_race_options
 
 Origin = Literal["listed", "random", "model"]
 Stop = Literal["both", "epsilon", "gamma"]
+Effort = Literal["search", "balanced", "certify"]
+"""What CPU time is mainly spent on: finding better configurations, both, or the certificate."""
 
 # Shares of delta: that the draws missed the luckiest gamma; upper bounds; duels; lower bounds; the upper end shown.
 # The number of draws grows with the logarithm of its share, and so do the runs of each draw with that of theirs.
@@ -104,6 +106,15 @@ def checked_stop(stop: str) -> Stop:
             word: Stop = known
             return word
     raise ScenarioError(f"pool has no stop {stop!r}; there are {', '.join(get_args(Stop))}")
+
+
+def checked_effort(effort: str) -> Effort:
+    """What CPU time is mainly spent on, as one of the words there are."""
+    for known in get_args(Effort):
+        if effort == known:
+            word: Effort = known
+            return word
+    raise ScenarioError(f"pool has no effort {effort!r}; there are {', '.join(get_args(Effort))}")
 
 
 def check_options(stop: str, boost: float, pilot: int, growth: float, shares: dict[str, float]) -> None:

@@ -230,6 +230,9 @@ class ScenarioModel(Section):
     )
     procedure: str | None = Field(default=None, description="The procedure that decides what to run next.")
     options: dict[str, Any] = Field(default={}, description="Options of the procedure.")
+    effort: Literal["search", "balanced", "certify"] | None = Field(
+        default=None, description="On a space, what CPU time is mainly spent on; balanced if it is left out."
+    )
     captime_first: Duration = Field(
         default=1.0, gt=0, description="The first captime of all configurations, where captimes rise."
     )

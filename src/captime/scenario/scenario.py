@@ -148,15 +148,19 @@ class Scenario:
         """Name of the procedure: the race, and on a space the race over a pool that grows."""
         return self.wishes.procedure or ("race" if self.proposer is None else "pool")
 
+    def with_effort(self, effort: str | None) -> "Scenario":
+        """Return the same scenario with CPU time mainly spent on this; unchanged if nothing is said."""
+        return self if effort is None else replace(self, wishes=self.wishes.model_copy(update={"effort": effort}))
+
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the procedure; the goal for gamma is one of them."""
-        gamma = self.wishes.stop.gamma
-        if gamma is None:
-            return dict(self.wishes.options)
-        if self.proposer is None:
-            raise ScenarioError(f"{self.place('stop', 'gamma')} means nothing without a [space]; leave it out")
-        return {"gamma": gamma, **self.wishes.options}
+        """Options of the procedure; the goal for gamma and the effort are two of them."""
+        named = {"gamma": self.wishes.stop.gamma, "effort": self.wishes.effort}
+        wanted = {name: value for name, value in named.items() if value is not None}
+        if wanted and self.proposer is None:
+            where = self.place("stop", "gamma") if "gamma" in wanted else self.place("effort")
+            raise ScenarioError(f"{where} means nothing without a [space]; leave it out")
+        return {**wanted, **self.wishes.options}
 
     @cached_property
     def stream(self) -> FiniteStream | GeneratedStream:

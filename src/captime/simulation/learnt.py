@@ -74,6 +74,7 @@ class Learnt:
         seed: Of the order, of the forest and of all runs.
         instances: Columns of the table that are met; left out, all of them. The forest learns from all.
         forest_seed: Of the forest, where different seeds are to meet the same landscape; left out, `seed`.
+        forest: Of another target that was learnt from the same table; left out, one is grown.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Learnt:
         seed: int = 0,
         instances: IntArray | None = None,
         forest_seed: int | None = None,
+        forest: "_Forest | None" = None,
     ) -> None:
         self.name = f"{table.name}, learnt"
         self.limit = table.limit
@@ -104,7 +106,8 @@ class Learnt:
         self.population = self._stream.population
         self._seed = seed
         self._inputs = self._features(settings)
-        self._forest = _Forest(self._inputs, _directions(table), seed if forest_seed is None else forest_seed)
+        grown_from = seed if forest_seed is None else forest_seed
+        self.forest = _Forest(self._inputs, _directions(table), grown_from) if forest is None else forest
         self._shares: list[FloatArray] = []
         self._luck: list[Luck] = []
 
@@ -118,7 +121,7 @@ class Learnt:
 
     def resemblance(self, settings: Sequence[Settings]) -> FloatArray:
         """How much configurations resemble each recorded one; rows sum to 1."""
-        return self._forest.resemblance(self._features(settings))
+        return self.forest.resemblance(self._features(settings))
 
     def seconds(self, config: int, first: int, last: int) -> FloatArray:
         """See the protocol."""

@@ -8,6 +8,7 @@ from captime.report.views.dominance import dominance_view
 from captime.report.views.duel import duel_view
 from captime.report.views.epsilon import epsilon_view
 from captime.report.views.heat import heat_view
+from captime.report.views.importance import importance_view
 from captime.report.views.intervals import intervals_view
 from captime.report.views.parameters import parallel_view, parameters_view
 from captime.report.views.runtimes import runtimes_view
@@ -37,6 +38,7 @@ FIGURES: dict[str, Maker] = {
     "parameters": _of_one(parameters_view),
     "parallel": _of_one(parallel_view),
     "ablation": _of_one(ablation_view),
+    "importance": _of_one(importance_view),
     "heat": _of_one(heat_view),
     "spending": _of_one(spending_view),
     "captimes": _of_one(captimes_view),
