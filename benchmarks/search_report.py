@@ -18,6 +18,8 @@ from captime.arrays import FloatArray
 
 CHECKPOINTS = (1.0, 3.0, 10.0, 30.0, 100.0)
 OURS = "captime"
+EFFORTS = (OURS, "balanced", "certify")
+"""Captime itself, by effort: the first is compared with other methods, all of them with each other."""
 ALL = "all targets"
 _CONFIDENCE = 0.95
 Cells = Sequence[Mapping[str, Any]]
@@ -98,7 +100,11 @@ def report(cells: Cells, out: Path) -> None:
     if not points:
         console.print("nothing has been searched with captime yet")
         return
-    methods = [method for method in LABELS if any(point.method == method for point in points)]
+    methods = [
+        method
+        for method in LABELS
+        if (method == OURS or method not in EFFORTS) and any(point.method == method for point in points)
+    ]
     shown = Table(title="Utility of incumbents on held-out instances; captime's lead with 95 % intervals over seeds")
     for heading in ("target", "CPU h", *(LABELS[method] for method in methods), "seeds"):
         shown.add_column(heading, justify="left" if heading == "target" else "right")
@@ -111,6 +117,7 @@ def report(cells: Cells, out: Path) -> None:
         )
     console.print(shown)
     _costs(console, cells)
+    _efforts(console, cells)
     for line in verdict(points):
         console.print(line)
     with (out / "search.csv").open("w", newline="", encoding="utf-8") as file:
@@ -133,12 +140,12 @@ def _cell(point: Point | None) -> str:
 
 def verdict(points: Sequence[Point]) -> list[str]:
     """Where captime is ahead or behind by more than the seeds' noise, in plain words."""
-    single = [point for point in points if point.target != ALL and point.method != OURS]
+    single = [point for point in points if point.target != ALL and point.method not in EFFORTS]
     behind = [point for point in single if point.verdict == "BEHIND"]
     ahead = sum(point.verdict == "ahead" for point in single)
     lines = [f"single targets: ahead beyond noise in {ahead}, behind in {len(behind)} of {len(single)} comparisons"]
     lines += [f"  behind: {_told(point)}" for point in behind]
-    mean = [point for point in points if point.target == ALL and point.method != OURS and point.hours >= 3.0]
+    mean = [point for point in points if point.target == ALL and point.method not in EFFORTS and point.hours >= 3.0]
     clear = sum(point.verdict == "ahead" for point in mean)
     lines.append(
         f"mean over targets, from 3 CPU hours on: ahead in {sum(point.ahead > 0.0 for point in mean)}, ahead beyond "
@@ -173,6 +180,35 @@ def _costs(console: Console, cells: Cells) -> None:
     console.print(shown)
 
 
+def _efforts(console: Console, cells: Cells) -> None:
+    """What each effort buys: utility of incumbents and certified epsilon, on the seeds and targets that all have."""
+    by = {
+        effort: {(cell["target"], cell["seed"]): cell for cell in cells if cell["method"] == effort}
+        for effort in EFFORTS
+    }
+    common = sorted(set.intersection(*(set(each) for each in by.values())))
+    if not common:
+        return
+    shown = Table(title=f"What efforts buy, means over {len(common)} searches each", title_justify="left")
+    hours = by[OURS][common[0]]["hours"]
+    for heading in ("effort", "held-out utility at", *(f"{each:g} h" for each in hours), "epsilon at", *(
+        f"{each:g} h" for each in hours
+    )):  # fmt: skip
+        shown.add_column(heading, justify="right")
+    for effort in EFFORTS:
+        worths, epsilons = (
+            np.mean([by[effort][key][name] for key in common], axis=0) for name in ("worths", "epsilons")
+        )
+        shown.add_row(
+            effort if effort != OURS else "search",
+            "",
+            *(f"{each:.3f}" for each in worths),
+            "",
+            *(f"{each:.2f}" for each in epsilons),
+        )
+    console.print(shown)
+
+
 def _draw(points: Sequence[Point], path: Path) -> None:
     """A panel for each target, and one for their mean."""
     try:
@@ -184,6 +220,8 @@ def _draw(points: Sequence[Point], path: Path) -> None:
     figure, panels = plt.subplots(1, len(names), figsize=(3.6 * len(names), 3.6), squeeze=False)
     for panel, target in zip(panels[0], names, strict=True):
         for place, (method, label) in enumerate(LABELS.items()):
+            if method in EFFORTS and method != OURS:
+                continue
             curve = [point for point in points if (point.target, point.method) == (target, method)]
             # Side by side, so that no interval hides another.
             moments = [point.hours * 1.04**place for point in curve]

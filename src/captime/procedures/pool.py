@@ -191,6 +191,8 @@ class Pool(PoolCertificates):
             return True
         if self._alone_pays():
             return False
+        if self._bets is not None and self._bets.first_runs(self._pilot) > self._split.newcomers:
+            return False
         stakes = Stakes(self.certificate().epsilon, gamma, self._board.mean(self.leader))
         looked, spent = float(self._pilot_seconds.sum()), float(self._seconds.sum())
         return newcomers_turn(looked, spent, stakes, self._draws_missing() / self.shares.draws, self._split)

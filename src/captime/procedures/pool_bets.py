@@ -56,6 +56,18 @@ class BestBets:
         """How many scores each configuration has."""
         return self._end - self._start
 
+    def first_runs(self, pilot: int) -> float:
+        """Return the share of scores that are among the first ones of their configuration.
+
+        The first positions of the stream are the same for all draws. If their captimes happen to be short, pilots cost
+        next to nothing and tell next to nothing, and time alone would allow thousands of them.
+
+        Args:
+            pilot: How many count as the first ones.
+        """
+        n = self.scores
+        return float(np.minimum(n, pilot).sum()) / max(1.0, float(n.sum()))
+
     def take_in(self, config: int, start: int, first: int, scores: FloatArray) -> None:
         """More scores of a configuration.
 
