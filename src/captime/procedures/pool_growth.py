@@ -40,6 +40,7 @@ SPLITS: dict[Effort, Split] = {
     "certify": Split(0.15, 1, 8),
 }
 """By effort. Without a goal for gamma a search has no end, so even for a certificate newcomers get some of the time."""
+_USUAL = SPLITS["balanced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Stakes:
         return self.gamma * above / (self.gamma * above + min(self.epsilon, above)) if above > 0.0 else 0.0
 
 
-def newcomers_turn(looked: float, spent: float, stakes: Stakes, missing: float, split: Split) -> bool:
+def newcomers_turn(looked: float, spent: float, stakes: Stakes, missing: float, split: Split = _USUAL) -> bool:
     """Whether the next second should go to a newcomer.
 
     Args:
