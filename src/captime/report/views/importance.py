@@ -12,7 +12,7 @@ from captime.arrays import FloatArray, IntArray
 from captime.errors import CaptimeError
 from captime.report.charts.chart import Axis, Chart, Spans
 from captime.report.story import Story
-from captime.report.views.view import Table, View, as_numbers
+from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable
 from captime.spaces import Known, Space
 from captime.spaces.formats.section import read_section
@@ -46,7 +46,7 @@ def importance_view(story: Story) -> View | None:
         "Which parameters matter over the whole space?",
         caption,
         [_chart(found[:_SHOWN])],
-        Table(("parameter", "total_effect", "lower", "upper"), rows),
+        FigureTable(("parameter", "total_effect", "lower", "upper"), rows),
         numbers={"importance": as_numbers(found), "configurations": ran, "bootstrap_samples": FITS},
     )
 
