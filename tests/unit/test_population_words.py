@@ -181,9 +181,9 @@ def test_on_a_space_the_set_and_the_share_left_out_are_both_named() -> None:
         "and of each of the 8 configurations tried (6 of them random draws), on exactly these 60 instances (41 of 60 "
         "were run with it). If they are a fair sample of what is to come: within 0.3100."
     )
-    anyone = replace(THESE, gamma=0.0, instances_run=60)
+    whole = replace(THESE, gamma=0.0, instances_run=60)
     assert "the best there can be, in this space or any other, on exactly these 60 instances (all 60 were" in statement(
-        account(anyone)
+        account(whole)
     )
     assert any("drawn from the space" in said for said in these_words(60, "", held))
     assert not any("drawn from the space" in said for said in these_words(60, "", THESE))
