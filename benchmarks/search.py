@@ -8,6 +8,7 @@ it may be all that counts. Searches that are on disk are not made again; `--repo
 
     make bench-search                                                    # 3 seeds; hours
     .venv-peers/bin/python benchmarks/search.py --seeds 20 --jobs 2      # more, later
+    python benchmarks/search.py --report --out benchmarks/recorded/search   # what is on record
 """
 
 import argparse
@@ -99,7 +100,16 @@ def main() -> None:
     wishes.out.mkdir(parents=True, exist_ok=True)
     if not wishes.report:
         _search_all(wishes)
-    report([json.loads(path.read_text(encoding="utf-8")) for path in sorted(wishes.out.glob("*--*.json"))], wishes.out)
+    report(_searched(wishes.out), wishes.out)
+
+
+def _searched(out: Path) -> list[dict[str, Any]]:
+    """The searches in a folder: a file each, or those that were collected in searches.jsonl."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(out.glob("*--*.json"))]
+    collected = out / "searches.jsonl"
+    if collected.exists():
+        texts += collected.read_text(encoding="utf-8").splitlines()
+    return [json.loads(text) for text in texts]
 
 
 def _search_all(wishes: argparse.Namespace) -> None:
