@@ -42,6 +42,7 @@ steady = {{ line = 2 }}
 slow = {{ line = 3 }}
 [instances]
 files = "instances/*"
+population = {population!r}
 [stop]
 epsilon = 0.25
 """
@@ -88,7 +89,9 @@ class Scripted:
         return told["certificate"], told["rounds"]
 
 
-def scripted_campaign(folder: Path, *, order: str = "fixed", jobs: int = 2, instances: int = 400) -> Scripted:
+def scripted_campaign(
+    folder: Path, *, order: str = "fixed", jobs: int = 2, instances: int = 400, population: str = "these"
+) -> Scripted:
     """Write program, instances and scenario into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "program.sh"
@@ -102,5 +105,7 @@ def scripted_campaign(folder: Path, *, order: str = "fixed", jobs: int = 2, inst
         seconds = [hard * pace * float(rng.lognormal(0.0, 0.2)) for pace in (1.0, 1.8, 6.0)]
         text = "".join(f"{value:.6f}\n" for value in seconds)
         (folder / "instances" / f"{number:04d}").write_text(text, encoding="ascii")
-    (folder / "scenario.toml").write_text(_SCENARIO.format(order=order, jobs=jobs), encoding="utf-8")
+    (folder / "scenario.toml").write_text(
+        _SCENARIO.format(order=order, jobs=jobs, population=population), encoding="utf-8"
+    )
     return Scripted(folder)

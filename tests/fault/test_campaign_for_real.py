@@ -15,6 +15,7 @@ import pytest
 
 from campaign_stand_ins import folder
 from captime.ledger import LedgerReader
+from captime.skeptic import audit
 from scripted_campaign import Scripted, scripted_campaign
 
 __all__ = ["folder"]
@@ -211,14 +212,19 @@ def test_a_broken_pipe_is_no_traceback(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("order", ["arrival", "fixed"])
-def test_instances_added_at_the_end_are_gone_on_with(folder: Path, order: str) -> None:
-    """A stream that ran out continues where it ended, nothing is run twice, and resuming once more repeats nothing."""
-    campaign = scripted_campaign(folder, order=order, instances=24)
+@pytest.mark.parametrize(("population", "ends"), [("drawn", (3, "instances")), ("these", (0, "epsilon"))])
+def test_instances_added_at_the_end_are_gone_on_with(
+    folder: Path, order: str, population: str, ends: tuple[int, str]
+) -> None:
+    """A stream that ran out continues where it ended, nothing is run twice, and resuming once more repeats nothing.
+
+    A claim about exactly these instances is about the larger set then.
+    """
+    campaign = scripted_campaign(folder, order=order, instances=24, population=population)
     code, out, said = campaign.run("--epsilon", "0.05")
-    assert code == 3, said
-    assert json.loads(out)["stopped"] == "instances"
+    assert (code, json.loads(out)["stopped"]) == ends, said
     before = n_outcomes(campaign)
-    scripted_campaign(folder, order=order, instances=200)
+    scripted_campaign(folder, order=order, instances=200, population=population)
     code, out, said = campaign.run("--epsilon", "0.05")
     told = json.loads(out)
     assert (code, told["resumed"]) == (0, True), said
@@ -237,3 +243,6 @@ def test_instances_added_at_the_end_are_gone_on_with(folder: Path, order: str) -
     code, out, said = campaign.run("--epsilon", "0.05")
     assert (code, json.loads(out)["certificate"]) == (0, again), said
     assert n_outcomes(campaign) == len(columns["config"])
+    assert again["population"] == population
+    assert again["instances"] == (200 if population == "these" else None)
+    assert audit(campaign.ledger).verdict == "confirmed"

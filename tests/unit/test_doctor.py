@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from captime.cli import app
 from captime.errors import ScenarioError, StorageTrouble
+from captime.procedures.set_schedule import captimes_for
 from captime.scenario import load_scenario
 from captime.scenario.checkup import examine
 from captime.scenario.checkup.checks import look_at_captimes, look_at_ledger
@@ -256,12 +257,15 @@ def test_the_longest_captime_and_what_a_ceiling_hides_are_told(folder: Path) -> 
     assert 1.5 < free[0].facts["longest"] <= 2.0
     assert free[0].facts["median"] < free[0].facts["most"] < free[0].facts["longest"]
     these = look_at_captimes(load_scenario(written(folder)).build())[0]
-    assert (these.level, these.facts) == ("well", {"longest": 2.0})
+    assert (these.level, these.found) == ("well", "every run may take 2 s")
+    assert these.facts == {"first": 2.0, "longest": 2.0}
     path = written(folder)
     path.write_text(path.read_text(encoding="utf-8").replace("uniform(2s)", "log-laplace(2s, 1)"), encoding="utf-8")
     endless = look_at_captimes(load_scenario(path).build())[0]
-    assert endless.found.endswith("without a limit")
-    assert endless.facts == {"longest": None}
+    rungs = captimes_for(load_scenario(path).build().problem)
+    assert endless.facts == {"first": rungs[0], "longest": rungs[-1]}
+    assert endless.found.startswith("runs may take 10 s at first, and ")
+    assert len(rungs) > 1
     harsh = look_at_captimes(load_scenario(written(folder, target='ceiling = "500ms"')).build())[1]
     assert harsh.level == "warning"
     assert harsh.facts["hidden"] == pytest.approx(float(parse_utility("uniform(2s)")(np.array([0.5]))[0]))

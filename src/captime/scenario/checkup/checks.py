@@ -16,6 +16,7 @@ import numpy as np
 from captime.certificate import Population
 from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger.connection import check_writable, file_system, is_network, sqlite_note
+from captime.plans.ladder import UtilityLadder
 from captime.plans.random_captimes import RandomCaptimes
 from captime.procedures import PROCEDURES
 from captime.procedures.forecast import LARGEST_SET, Forecast
@@ -43,6 +44,9 @@ from captime.utilities.durations import duration_text, rounded_time
 # How long single runs may take, what a ceiling would hide, and what the instances there are can give.
 
 _POSITIONS = 1000
+# Seconds from which on a captime is worth a remark, and the remedy.
+_LONG = 3600.0
+_SHORTER = "set target.ceiling, or choose a utility that falls sooner, if that is too long"
 
 
 def look_at_captimes(parts: Parts) -> list[Finding]:
@@ -51,6 +55,8 @@ def look_at_captimes(parts: Parts) -> list[Finding]:
     ceiling = parts.problem.captime_limit
     if isinstance(plan, RandomCaptimes):
         findings = [_drawn(plan)]
+    elif isinstance(plan, UtilityLadder) and parts.problem.population is Population.THESE:
+        findings = [_on_set(plan)]
     else:
         top = parts.problem.captime_top
         limit = f"at most to {duration_text(top)}" if math.isfinite(top) else "without a limit"
@@ -94,6 +100,16 @@ def _more_or_these(parts: Parts) -> str:
     return "add instances, or stop at a larger epsilon; see captime plan"
 
 
+def _on_set(plan: UtilityLadder) -> Finding:
+    """Return the captimes of a claim about exactly these instances: they begin short where that saves time."""
+    first, longest = float(plan.rungs[0]), float(plan.rungs[-1])
+    found = f"every run may take {duration_text(longest)}"
+    if first < longest:
+        found = f"runs may take {duration_text(first)} at first, and {duration_text(longest)} where that is needed"
+    advice = "" if longest <= _LONG else _SHORTER
+    return Finding("captimes", "note" if advice else "well", found, advice, {"first": first, "longest": longest})
+
+
 def _drawn(plan: RandomCaptimes) -> Finding:
     position = np.arange(_POSITIONS)
     captimes = plan.captime(np.zeros_like(position), position)
@@ -104,9 +120,7 @@ def _drawn(plan: RandomCaptimes) -> Finding:
         f"longest of the first {_POSITIONS} gets {duration_text(longest)}"
     )
     facts = {"median": median, "most": most, "longest": longest, "limit": _finite(limit), "positions": _POSITIONS}
-    advice = (
-        "" if longest <= 3600.0 else "set target.ceiling, or choose a utility that falls sooner, if that is too long"
-    )
+    advice = "" if longest <= _LONG else _SHORTER
     return Finding("captimes", "note" if advice else "well", found, advice, facts)
 
 
