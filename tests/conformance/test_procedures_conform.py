@@ -138,11 +138,11 @@ def test_an_empty_order_changes_nothing(form: str) -> None:
 def test_being_told_nothing_new_changes_nothing(form: str) -> None:
     """The same tally told again, in the middle and at the end."""
     at = bench(form)
-    everyone = np.arange(N_CONFIGS)
+    members = np.arange(N_CONFIGS)
     for laps in (2, 10, N_INSTANCES):
         at.laps(laps)
         before = state(at.procedure)
-        for changed in (everyone[:0], everyone):
+        for changed in (members[:0], members):
             at.procedure.tell(at.replay.tally, changed)
             assert state(at.procedure) == before
 

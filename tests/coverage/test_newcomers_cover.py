@@ -52,21 +52,21 @@ def test_latecomers_of_a_race_are_paid_from_what_its_leaders_left_over(n: int) -
 def test_the_levels_of_latecomers_sum_to_their_purse() -> None:
     """Every statement about fifty latecomers, as the race prices it: together no more than what is kept for them."""
     n, count, delta = 4, 50, 0.1
-    levels, everyone = Latecomers(n, delta), np.arange(n, n + count)
+    levels, members = Latecomers(n, delta), np.arange(n, n + count)
     nothing = np.zeros(count)
     spent = sum(
-        np.exp(-levels.level(part, everyone, nothing)).sum()
+        np.exp(-levels.level(part, members, nothing)).sum()
         for part in (late.LATE_UPPER, late.LATE_LOWER, late.LATE_SHOWN)
     )
     pi = [1.0 / ((rank + 1) * (rank + 2)) for rank in range(n)]
     for leader, weight in enumerate(pi):
         own = -math.log(weight * dict(RACE_SHARES)["paired"] * delta)
-        spent += np.exp(-levels.duels(leader, everyone, own)).sum()
+        spent += np.exp(-levels.duels(leader, members, own)).sum()
         assert levels.duels(leader, np.arange(n), own).tolist() == [own] * n
-    for leader in everyone.tolist():
+    for leader in members.tolist():
         # Of those from the beginning only the best can do harm: one fixed index.
         spent += np.exp(-levels.duels(leader, np.array([0]), np.inf)).sum()
-        spent += np.exp(-levels.duels(leader, everyone[everyone != leader], np.inf)).sum()
+        spent += np.exp(-levels.duels(leader, members[members != leader], np.inf)).sum()
     assert 0.8 * late.reserve(n) * delta < spent <= late.reserve(n) * delta * (1 + 1e-12)
 
 

@@ -269,7 +269,7 @@ TRAPS = {
     "crashes tried again": started_again(60.0, (10.0, 20.0, math.inf), crash=True),
     "unfinished runs dropped": Trap(unfinished_dropped),
     "stream in order of completion": Trap(by_completion),
-    "positions skipped after a look at somebody else": Trap(skipped_after_seeing),
+    "positions skipped after a look at another configuration": Trap(skipped_after_seeing),
     "start chosen late": Trap(late_start),
     "gaps chosen late": Trap(late_gaps),
     "boost chosen after the draw": Trap(boost_after_the_draw),
@@ -294,7 +294,7 @@ TRAPS = {
     "clearing inherited by a new leader": raced(
         Racing(1500, STRIDES, ClearingIsInherited), Racing(1500, STRIDES, RelayRace), STEPS
     ),
-    "smallest epsilon shown with whoever leads now": raced(
+    "smallest epsilon shown with the present leader": raced(
         Racing(1500, STRIDES, SmallestEpsilonWithWhoeverLeads), Racing(1500, STRIDES, BestFirst), STEPS
     ),
     "a race over finished runs only": raced(

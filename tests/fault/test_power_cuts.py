@@ -48,7 +48,7 @@ def rows_found(path: Path, files: dict[Path, bytes], lock: bytes, *, read_first:
             reader.check_end()
     with Ledger.open(path) as ledger:
         rows = ledger._writer.chain.sequence - 1  # its own signature is the last
-        ledger.noted("went on")
+        ledger.noted("continued")
     with LedgerReader(path) as reader:
         assert sum(1 for _ in reader.walk()) == reader.last_sequence
     return rows

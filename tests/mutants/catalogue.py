@@ -524,7 +524,7 @@ MUTANTS = (
         ("unit/test_blindness.py::test_the_race_begins_behind_the_scout",),
     ),
     Mutant(
-        "more scouts where not everybody goes",
+        "more scouts where not all configurations go",
         "procedures/scout.py",
         "if first_runs >= _TRIALS[0] else 0",
         "if first_runs >= 1 else 0",

@@ -113,8 +113,8 @@ def test_fixed_captimes_show_an_end_that_holds_whoever_is_the_best() -> None:
 
 def story_of(**more: object) -> Story:
     """A story without runs."""
-    none, nobody = np.empty(0), np.empty(0, dtype=np.int64)
-    progress = ProgressCurve(none, none, none, nobody, nobody)
+    none, no_configs = np.empty(0), np.empty(0, dtype=np.int64)
+    progress = ProgressCurve(none, none, none, no_configs, no_configs)
     return Story(Path("a.ledger"), ["a", "b"], progress, None, **more)  # type: ignore[arg-type] # what is asked
 
 

@@ -212,8 +212,8 @@ def answers() -> list[Row]:
 
 def test_every_contender_has_a_curve_and_those_with_a_guarantee_an_epsilon(answers: list[Row]) -> None:
     """None is missing, none crashes."""
-    everybody = {each.label for each in contenders(8, 0.1)}
-    assert {row.label for row in answers if not math.isnan(row.y)} == everybody
+    labels = {each.label for each in contenders(8, 0.1)}
+    assert {row.label for row in answers if not math.isnan(row.y)} == labels
     certified = {row.label for row in answers if row.panel == CERTIFIED}
     assert certified == {"COUP", "OUP", UP, RACE}
     assert certified == {each.label for each in contenders(8, 0.1) if each.promises == UTILITY}
@@ -239,7 +239,7 @@ def test_numbers_of_others_are_drawn_beside_ours(tmp_path: Path) -> None:
     """`--also FILE`; a file that holds something else is refused."""
     pytest.importorskip("matplotlib")
     write_npz(synthetic_table(1, 3, 60, limit=1.5, first_log_speed=-4.0, name="tiny"), tmp_path / "tiny.npz")
-    write_rows([Row(LOG_LAPLACE, "somebody else", 0, x, 1.0) for x in (0.1, 0.25)], tmp_path / "more.csv")
+    write_rows([Row(LOG_LAPLACE, "another label", 0, x, 1.0) for x in (0.1, 0.25)], tmp_path / "more.csv")
     sizes = []
     for more in ([], ["--also", str(tmp_path / "more.csv")]):
         words = ["figure-2", "--data", str(tmp_path / "tiny.npz"), "--out", str(tmp_path / "out")]
@@ -247,7 +247,7 @@ def test_numbers_of_others_are_drawn_beside_ours(tmp_path: Path) -> None:
         assert said.exit_code == 0, said.output
         pdf, _, numbers = map(Path, json.loads(said.stdout)["files"])
         sizes.append(pdf.stat().st_size)
-        assert not any(row.label == "somebody else" for row in read_rows(numbers))
+        assert not any(row.label == "another label" for row in read_rows(numbers))
     assert sizes[0] != sizes[1]
     (tmp_path / "more.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     said = CliRunner().invoke(experiment, [*words, "--also", str(tmp_path / "more.csv")])

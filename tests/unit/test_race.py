@@ -360,9 +360,9 @@ def test_simultaneous_intervals_contain_the_means_of_the_table() -> None:
     run.to_the_end()
     assert (run.race.lower <= truth).all()
     assert (truth <= run.race.upper).all()
-    everyone = np.arange(5)
-    union = run.race._board.upper(everyone, np.full(5, math.log(5 / (SHARE["upper"] * DELTA))))
-    alone = run.race._board.upper(everyone, np.full(5, math.log(1 / (SHARE["upper"] * DELTA))))
+    members = np.arange(5)
+    union = run.race._board.upper(members, np.full(5, math.log(5 / (SHARE["upper"] * DELTA))))
+    alone = run.race._board.upper(members, np.full(5, math.log(1 / (SHARE["upper"] * DELTA))))
     assert (alone < union).all()
 
 
@@ -439,7 +439,7 @@ def test_who_goes_on_is_judged_on_the_positions_of_the_round_alone() -> None:
     while trial.race._scout is not None:
         assert trial.lap()
     far = int(trial.race._known.max())
-    assert far > 16, "the scout should have gone on alone"
+    assert far > 16, "the scout should have continued alone"
     skipping = []
     for later in (1.0, 55.0):
         changed = seconds.copy()
@@ -471,7 +471,7 @@ def test_scouts_are_fixed_and_the_champions_bound_begins_after_its_choice() -> N
     assert run.race.finished() == "epsilon"
     assert held.config == scout.champion
     assert held.utility_low >= 0.8
-    assert np.count_nonzero(run.replay.tally.n) == 8, "nobody else had to run"
+    assert np.count_nonzero(run.replay.tally.n) == 8, "no other configuration had to run"
     low, _ = run.replay.samples(held.config, scout.start, int(run.replay.tally.n[held.config]))
     counts = run.race._board.binned_low(low)[None]
     level = np.array([-math.log(SHARE["scout"] * DELTA)])
@@ -498,7 +498,7 @@ def test_more_are_tried_if_the_first_few_leave_it_open_and_only_the_first_positi
     assert some > first
     assert len(some) == 18
     assert champion == 36
-    assert scouts_of(table, 0.05)[0] == first, "0.85 is far below 0.95: nobody is called in vain"
+    assert scouts_of(table, 0.05)[0] == first, "0.85 is far below 0.95: no more scouts are called"
     table[57] = table[114] = 0.5
     assert scouts_of(table, 0.1)[0] == first, "two of the few are good enough already"
     for later in (table[:, 4:], table[:, 4:] * 0.0 + 59.0, table[:, 4:] * 0.0 + 0.1):

@@ -127,8 +127,10 @@ def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) ->
 
 def a_story(path: Path, *notes: Noted, **scenario: object) -> Story:
     """A ledger's story with nothing but notes and what was asked."""
-    none, nobody = np.empty(0), np.empty(0, dtype=np.int64)
-    return Story(path, ["a"], ProgressCurve(none, none, none, nobody, nobody), None, notes=notes, scenario=scenario)
+    none, no_configs = np.empty(0), np.empty(0, dtype=np.int64)
+    return Story(
+        path, ["a"], ProgressCurve(none, none, none, no_configs, no_configs), None, notes=notes, scenario=scenario
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_notes_have_words_of_their_own() -> None:
         ({"procedure": "pool"}, "mixture"),
         ({"procedure": "up"}, "hoeffding"),
         ({"procedure": "up", "options": {"bound": "kl"}}, "kl"),
-        ({"procedure": "nobody"}, "as documented"),
+        ({"procedure": "nosuch"}, "as documented"),
     ],
 )
 def test_the_bound_of_a_ledger_has_a_name(scenario: dict[str, object], bound: str) -> None:

@@ -106,8 +106,8 @@ def test_draws_are_recomputed_in_the_order_of_the_parameters() -> None:
 @pytest.mark.parametrize(("scored", "wins"), [(0.95, True), (0.7, False)])
 def test_positions_that_only_the_leader_ran_count_as_far_as_they_can(scored: float, wins: bool) -> None:
     """No score is more than 1: that speaks for a leader that scored nearly as much, and against one that did not."""
-    leader, nobody = np.full(200, scored), np.empty(0)
-    ends = {0: leader, 1: nobody}
+    leader, no_ends = np.full(200, scored), np.empty(0)
+    ends = {0: leader, 1: no_ends}
     check = SimpleNamespace(
         held=SimpleNamespace(config=0, epsilon=0.2),
         _from=lambda _: 4,

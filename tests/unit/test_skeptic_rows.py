@@ -226,7 +226,11 @@ FALSE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "no accepted exit code": ({"exit_code": 3}, {}, "its exit code is 3; accepted are 0, 10"),
     "the wrong answer": ({"answer": b"43"}, {}, "its answer is not the known one"),
     "no answer at all": ({"answer": None}, {"instance": "free"}, "but has no answer"),
-    "a wrong answer that nobody knows": (WRONG, {"instance": "free"}, "knows neither a right one nor a verifier"),
+    "a wrong answer that is not known to be one": (
+        WRONG,
+        {"instance": "free"},
+        "knows neither a right one nor a verifier",
+    ),
     "a wrong answer that is right": (WRONG, {}, "does not contradict the known one"),
     "a crash in good order": ({**CRASH, "exit_code": 10}, {}, "its exit code 10 is none"),
     "unknown for nothing": (UNKNOWN, {}, "nothing that was asked of one is missing"),

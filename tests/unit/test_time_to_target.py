@@ -132,7 +132,7 @@ def test_a_flood_of_lines_does_not_hide_the_one_that_counts(level: Bench) -> Non
     script = textwrap.dedent("""
         import sys
         for number in range(400_000):
-            sys.stdout.write(f"o {400_000 - number} and some more words that nobody asked for\\n")
+            sys.stdout.write(f"o {400_000 - number} and some more words that no pattern asks for\\n")
         while True:
             pass
     """)

@@ -262,9 +262,9 @@ def test_a_leader_that_is_the_default_is_said_to_be(capsys: pytest.CaptureFixtur
     assert "leader and default are one configuration: the campaign recommends default" in capsys.readouterr().out
 
 
-def test_a_configuration_that_nobody_knows_is_named(campaign: Scripted, others: Path) -> None:
+def test_a_configuration_that_does_not_exist_is_named(campaign: Scripted, others: Path) -> None:
     """Exit code 2 with those there are, or with the one that was meant."""
-    done = validated(campaign, others, "--configs", "nobody")
+    done = validated(campaign, others, "--configs", "nosuch")
     assert "there are leader, quick, steady, slow" in str(done.exception)
     done = validated(campaign, others, "--configs", "quik")
     assert "did you mean 'quick'?" in str(done.exception)
@@ -274,7 +274,7 @@ def test_a_long_list_of_names_says_that_it_goes_on() -> None:
     """Eight are enough to see the style."""
     rows = [ConfigRow(number, f"draw-{number}") for number in range(20)]
     with pytest.raises(ScenarioError, match=r"leader, draw-0, .*draw-7 and 12 more"):
-        row_named("nobody", rows, 0)
+        row_named("nosuch", rows, 0)
 
 
 def test_a_folder_without_instances_is_the_option_s_fault(
