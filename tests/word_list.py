@@ -35,12 +35,7 @@ _PATTERN = re.compile(
     "|".join(rf"(?P<w{index}>\b{pattern}\b)" for index, (pattern, _) in enumerate(WORDS)), re.IGNORECASE
 )
 
-NOT_YET: dict[str, int] = {
-    "src/captime/procedures": 27,
-    "src/captime/simulation": 14,
-    "src/captime/skeptic": 2,
-    "tests": 38,
-}
+NOT_YET: dict[str, int] = {}
 """Rooms with hits left, and how many. A number may only fall; a room without hits leaves the list."""
 
 _ENDINGS = {".py", ".md", ".toml", ".js", ".css", ".html", ".txt", ".cff", ".yml", ""}

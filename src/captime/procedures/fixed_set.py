@@ -75,13 +75,13 @@ class FixedSetRace(SetSchedule):
         size = self.claims.population
         rivals = self._rivals()
         if self.way is Way.EVERYTHING:
-            everyone = np.append(rivals, self.leader)
-            return self._place(everyone, np.full(len(everyone), size), np.full(len(everyone), self.top))
+            all_configs = np.append(rivals, self.leader)
+            return self._place(all_configs, np.full(len(all_configs), size), np.full(len(all_configs), self.top))
         return self._advance(rivals, slots)
 
     def _pilot_order(self) -> Targets:
-        everyone = np.arange(self.problem.n_configs)
-        return self._place(everyone, np.full(len(everyone), self._pilot), self._level[everyone])
+        all_configs = np.arange(self.problem.n_configs)
+        return self._place(all_configs, np.full(len(all_configs), self._pilot), self._level[all_configs])
 
     def _pilot_over(self) -> bool:
         """Make the ranking if the pilot's runs have ended, or enough of them while slots are free."""

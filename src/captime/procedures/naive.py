@@ -71,19 +71,19 @@ class Naive:
         if self.rounds or bool((tally.n < self.samples).any()) or bool(tally.open.any()):
             return
         self.rounds = 1
-        everyone = np.arange(self.problem.n_configs)
-        now = standing(tally, everyone)
+        all_configs = np.arange(self.problem.n_configs)
+        now = standing(tally, all_configs)
         start = (self.intervals.lower, self.intervals.upper)
         lower, upper = self.intervals.tightened(now.n, now.level, now.low, now.high, start)
-        self.intervals.keep(everyone, lower[:, 0], upper[:, 0])
+        self.intervals.keep(all_configs, lower[:, 0], upper[:, 0])
         best = int(tally.utility_high.argmax())
         if bool(tally.given_up.any()):
             # The largest mean is no longer known, nor is epsilon what the choice of m made it: a run that was given up
             # is worth anything from 0 up to its high end. The bounds count it so, and the leader is chosen by them.
             best = int(self.intervals.lower.argmax())
-            epsilon = self.intervals.gap(best, everyone)
+            epsilon = self.intervals.gap(best, all_configs)
         elif self._realised:
-            epsilon = self.intervals.gap(best, everyone)
+            epsilon = self.intervals.gap(best, all_configs)
         else:
             # 2α + u(κ) = epsilon by the choice of m, and the bounds at hand are tighter.
             epsilon = self.problem.epsilon

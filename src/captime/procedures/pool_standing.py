@@ -141,8 +141,8 @@ class PoolStanding:
         """
         gamma = self.gammas.after_each(self._draws)
         epsilon = np.maximum.accumulate(self._epsilons())
-        anyone = max(0.0, 1.0 - float(self.lower[self.leader]))
-        return np.append(epsilon, anyone), np.append(gamma, 0.0)
+        of_any = max(0.0, 1.0 - float(self.lower[self.leader]))
+        return np.append(epsilon, of_any), np.append(gamma, 0.0)
 
     def _statement(self, epsilon: float, gamma: float, count: int) -> Certificate:
         """Make the statement about the leader and the first `count` of the pool; about all there are if gamma is 0."""

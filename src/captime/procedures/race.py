@@ -432,8 +432,10 @@ class Race(Claims):
                 self._await_pilot(self._tally, config)
         self._agenda.ordered = np.maximum(ordered, self._start)
         self._let_in()
-        everyone = np.arange(n_configs)
-        self.upper[everyone] = np.minimum(self.upper[everyone], self._board.upper(everyone, self._log_upper(everyone)))
+        all_configs = np.arange(n_configs)
+        self.upper[all_configs] = np.minimum(
+            self.upper[all_configs], self._board.upper(all_configs, self._log_upper(all_configs))
+        )
 
     # ------------------------------------------------------------------ how it stands
 

@@ -160,8 +160,8 @@ class SetSchedule:
         return int(min(self._ordered[config], self._ordered[self.leader]))
 
     def _duel(self, changed: IntArray) -> None:
-        everyone = np.arange(self.claims.n_configs)
-        rivals = everyone if self.leader in changed else changed
+        all_configs = np.arange(self.claims.n_configs)
+        rivals = all_configs if self.leader in changed else changed
         self.claims.duel(self.leader, rivals, self.problem.epsilon)
 
     def _is_better(self, config: int) -> bool:

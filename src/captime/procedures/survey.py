@@ -47,8 +47,8 @@ class Survey:
             return no_targets()
         n_configs = self._problem.n_configs
         self._ordered = min(self._wanted, self._ordered + max(1, -(-slots // n_configs)))
-        everyone = np.arange(n_configs)
-        return Targets(everyone, np.full(n_configs, self._ordered), np.zeros(n_configs, dtype=np.int64))
+        all_configs = np.arange(n_configs)
+        return Targets(all_configs, np.full(n_configs, self._ordered), np.zeros(n_configs, dtype=np.int64))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """Nothing is decided; only how far one has come."""

@@ -82,8 +82,8 @@ class Verification:
         """Everything, each configuration at its own captime."""
         if self.rounds:
             return no_targets()
-        everyone = np.arange(self.problem.n_configs)
-        return Targets(everyone, np.full(len(everyone), self._n_instances), self._level)
+        all_configs = np.arange(self.problem.n_configs)
+        return Targets(all_configs, np.full(len(all_configs), self._n_instances), self._level)
 
     def tell(self, tally: Tally, changed: IntArray) -> None:  # noqa: ARG002 (the skeptic looks once)
         """The skeptic's check: LB of the claimed configuration against every UB."""

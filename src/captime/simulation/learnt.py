@@ -139,7 +139,7 @@ class Learnt:
         """What configurations are worth on these columns of the table, whether they are met or held out."""
         return np.asarray(self.resemblance(settings) @ _worth(self._table.seconds[:, instances], self.limit, utility))
 
-    def anyone(self, count: int) -> list[Settings]:
+    def random_settings(self, count: int) -> list[Settings]:
         """See the protocol."""
         rng = np.random.default_rng([APART, self._seed])
         return [self._space.settings(row) for row in self._space.drawn(rng, count)]

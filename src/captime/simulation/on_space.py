@@ -63,7 +63,7 @@ class TargetReplay(Replay):
         self, target: Target, plan: Plan, utility: Utility, *, accounting: Accounting = "restart", pays: bool = True
     ) -> None:
         # A table in name only: it lends its timeout, and its runtimes are never read.
-        lent = RuntimeTable.build(target.name, ["nobody"], ["nothing"], np.zeros((1, 1)), timeout=target.limit)
+        lent = RuntimeTable.build(target.name, ["none"], ["nothing"], np.zeros((1, 1)), timeout=target.limit)
         super().__init__(lent, _Positions(target), plan, utility, accounting=accounting, pays=pays)
         self._target = target
 
@@ -211,7 +211,9 @@ def simulate_on_space(
             n_instances=target.n_instances,
             law=target.law,
             proposals=sum(maker.origin(index) == "model" for index in range(len(growing.settings))),
-            found=_found(growing.settings, held, target.anyone(_COMPARED), worths, worth, listed=maker.n_listed > 0),
+            found=_found(
+                growing.settings, held, target.random_settings(_COMPARED), worths, worth, listed=maker.n_listed > 0
+            ),
         ),
         utility=worth,
         procedure=procedure,
@@ -270,15 +272,15 @@ def _found(
     listed: bool,
 ) -> Found:
     """What the answer is really worth."""
-    everybody: FloatArray = worths(settings, utility)
-    anyone: FloatArray = worths(drawn, utility)
+    pool_worths: FloatArray = worths(settings, utility)
+    random_worths: FloatArray = worths(drawn, utility)
     return Found(
         settings=settings[held.config],
-        worth=float(everybody[held.config]),
-        best=float(everybody.max()),
-        default=float(everybody[0]) if listed else None,
-        above=float((anyone > everybody[held.config] + held.epsilon).mean()),
-        drawn=len(anyone),
+        worth=float(pool_worths[held.config]),
+        best=float(pool_worths.max()),
+        default=float(pool_worths[0]) if listed else None,
+        above=float((random_worths > pool_worths[held.config] + held.epsilon).mean()),
+        drawn=len(random_worths),
     )
 
 

@@ -128,7 +128,7 @@ class Rows:
         seconds = self._table.seconds[rows]
         return np.asarray(np.where(seconds < self.limit, utility(seconds), 0.0).mean(axis=1))
 
-    def anyone(self, count: int) -> list[Settings]:
+    def random_settings(self, count: int) -> list[Settings]:
         """See the protocol; never more than there are, and without the default, which was not drawn."""
         return self._drawn[:count]
 

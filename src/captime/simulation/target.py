@@ -54,7 +54,7 @@ class Target(Protocol):
         """What configurations are truly worth: their expected utilities by the target's own law."""
         ...
 
-    def anyone(self, count: int) -> list[Settings]:
+    def random_settings(self, count: int) -> list[Settings]:
         """Return `count` random configurations, of no concern to the pool: to see how an answer compares."""
         ...
 
@@ -180,7 +180,7 @@ class MadeUp:
         logs = self._log_speeds(settings)[:, None] + np.hypot(_HARDNESS, _NOISE) * ndtri(shares)
         return np.asarray(utility(np.exp(logs)).mean(axis=1))
 
-    def anyone(self, count: int) -> list[Settings]:
+    def random_settings(self, count: int) -> list[Settings]:
         """See the protocol."""
         rng = np.random.default_rng([APART, self._seed])
         return [self._space.settings(row) for row in self._space.drawn(rng, count)]

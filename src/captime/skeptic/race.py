@@ -180,13 +180,13 @@ class RaceCheck(Check):
 
     def _check_everyone(self, pilot: Pilot, lower: float) -> None:
         bound = float(np.nextafter(lower + self.held.epsilon, -1.0))
-        everyone = Fraction(1) if self._mode == "selection" else Fraction(1, self._late.n_first)
+        union = Fraction(1) if self._mode == "selection" else Fraction(1, self._late.n_first)
         by_bound, by_duel = 0, 0
         for config in range(self.books.n_configs):
             if config == self.held.config:
                 continue
             if _MEANS.shows_at_most(
-                self._of(config).high, bound, self._level_of(UPPER, late_shares.UPPER, config, everyone)
+                self._of(config).high, bound, self._level_of(UPPER, late_shares.UPPER, config, union)
             ):
                 by_bound += 1
             elif self._wins_duel(config, pilot):
