@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from campaign_stand_ins import question_on, small_table
+from captime.campaign.identity import as_begun
 from captime.errors import ScenarioError
 from captime.procedures import Problem
 from captime.procedures.pool import Pool
@@ -15,6 +15,7 @@ from captime.scenario import load_scenario
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import in_order, table_of
+from space_campaigns import on_space, search
 
 UTILITY = parse_utility("uniform(60)")
 SCENARIO = """
@@ -126,7 +127,11 @@ def test_who_may_not_lead_is_not_named() -> None:
     assert bets.best(np.array([True, True]), 1) == 0
 
 
-def test_the_effort_on_record_is_kept() -> None:
-    """It is an option of the pool, so a ledger that was begun with another one is another campaign."""
-    question = question_on(small_table(), procedure="pool", options={"effort": "search"})
-    assert question.options == {"effort": "search"}
+def test_the_effort_on_record_is_kept(tmp_path: Path) -> None:
+    """A scenario that names none resumes with the one the ledger was begun with; one that names another keeps that."""
+    ledger = tmp_path / "begun.ledger"
+    search(on_space(1, options={"gamma": 0.5, "effort": "search"}), ledger)
+    unnamed = load_scenario(scenario_at(tmp_path, ""))
+    assert as_begun(unnamed, ledger).options == {"effort": "search"}
+    assert as_begun(unnamed.with_effort("certify"), ledger).options == {"effort": "certify"}
+    assert as_begun(unnamed, tmp_path / "none.ledger").options == {}
