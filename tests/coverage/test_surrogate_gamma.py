@@ -75,7 +75,7 @@ def campaign(space: Space, seed: int, effort: str) -> bool:
 
 def _everywhere(target: MadeUp) -> FloatArray:
     """What random configurations are worth, in increasing order."""
-    return np.sort(target.worths(target.anyone(REFERENCE), UTILITY))
+    return np.sort(target.worths(target.random_settings(REFERENCE), UTILITY))
 
 
 def misses(space: Space, target: MadeUp, everywhere: FloatArray, seed: int, *, planted: bool) -> bool:

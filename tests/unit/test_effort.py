@@ -70,7 +70,7 @@ def test_rounds_are_split_as_the_effort_says() -> None:
 
 
 def pooled(effort: str, runs: int, seed: int) -> Pool:
-    """A pool of 40 rows, of which a few are much better, after so many runs."""
+    """A pool of 40 rows, of which a few are much better, after this many runs."""
     rng = np.random.default_rng(seed)
     typical = np.where(rng.random(40) < 0.1, 4.0, 45.0)[:, None]
     table = table_of(typical * np.exp(0.6 * rng.standard_normal((40, 400))))
@@ -89,7 +89,7 @@ def test_a_search_looks_at_more_configurations_than_a_certificate_needs() -> Non
 
 
 def bets_of(worths: list[float], counts: list[int], seed: int = 0) -> BestBets:
-    """Scores 0 and 1 of configurations with these worths, each on so many positions of one stream."""
+    """Scores 0 and 1 of configurations with these worths, each on this many positions of one stream."""
     rng = np.random.default_rng(seed)
     luck = rng.random(max(counts))
     bets = BestBets()
