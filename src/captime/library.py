@@ -16,12 +16,20 @@ import numpy as np
 
 from captime.budget import check_delta
 from captime.campaign.assembly import Assembly, question_of
-from captime.campaign.held_out import on_files, on_generated, on_values, only
 from captime.campaign.identity import as_begun
 from captime.campaign.measurement import measured_runs
 from captime.campaign.result import CampaignResult
 from captime.campaign.transfer import learn_from as lessons_of
-from captime.campaign.validation import Validation, refuse_if_silent, usual_captime, validation_of
+from captime.campaign.validation import (
+    Validation,
+    on_files,
+    on_generated,
+    on_values,
+    only,
+    refuse_if_silent,
+    usual_captime,
+    validation_of,
+)
 from captime.errors import ScenarioError
 from captime.executors.signals import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader

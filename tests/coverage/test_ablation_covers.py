@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from captime.arrays import FloatArray
-from captime.campaign import ablation as module
-from captime.campaign.ablation import Ablation, ablation, is_decided
+from captime.campaign import explain as module
+from captime.campaign.explain import Ablation, ablation, is_decided
 
 DELTA = 0.2
 LOOKS = (25, 100)

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from captime.cli import app
 from captime.dashboard import server
-from captime.dashboard.access import RESPONSE_HEADERS
-from captime.dashboard.connection_limits import HEAD, HEADERS, LINE
+from captime.dashboard.access import HEAD, HEADERS, LINE, RESPONSE_HEADERS
 from captime.dashboard.server import Address, listening
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, Ledger

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from captime.campaign.ablation import ablation, is_decided, named_steps, share_of
-from captime.campaign.explain import difference_between, order_of, path_of, trials_of
+from captime.campaign.explain import (
+    ablation,
+    difference_between,
+    is_decided,
+    named_steps,
+    order_of,
+    path_of,
+    share_of,
+    trials_of,
+)
 from captime.cli import app
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow

@@ -13,8 +13,7 @@ from typer.testing import CliRunner, Result
 
 import captime
 from captime import configure
-from captime.campaign.held_out import used_in_tuning
-from captime.campaign.validation import Validation, Worth, score_ends, validation_of
+from captime.campaign.validation import Validation, Worth, score_ends, used_in_tuning, validation_of
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.cli.validate import row_named, values_typed

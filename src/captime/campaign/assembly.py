@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.measurement import measure
-from captime.campaign.paired import Compared, Decided, compare_until
+from captime.campaign.measurement import Compared, Decided, compare_until, measure
 from captime.campaign.question import Question
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import MakeExecutor, run_campaign

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.campaign.assembly import question_of
-from captime.campaign.paired import difference, log_inverse_of
+from captime.campaign.measurement import difference, log_inverse_of
 from captime.campaign.question import Question
 from captime.campaign.validation import Worth
 from captime.errors import ScenarioError

@@ -81,6 +81,7 @@ To add one: a line here, and `NAME_command` in a file of its name.
 
 _FILES = {
     "backup": "export",
+    "dashboard": "status",
     "data": "listing",
     "import": "init",
     "list": "listing",

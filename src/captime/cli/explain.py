@@ -10,23 +10,22 @@ import typer
 
 from captime.arrays import FloatArray
 from captime.budget import check_delta
-from captime.campaign.ablation import ablation, is_decided
 from captime.campaign.assembly import Assembly
 from captime.campaign.explain import (
     Group,
+    ablation,
     difference_between,
+    is_decided,
     on_candidates,
     order_of,
     path_of,
     places_of,
     trials_of,
 )
-from captime.campaign.held_out import on_files, on_values
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.judge_candidates import listed_question
-from captime.campaign.measurement import survey_of
-from captime.campaign.paired import Compared, Decided
-from captime.campaign.validation import usual_captime
+from captime.campaign.measurement import Compared, Decided, survey_of
+from captime.campaign.validation import on_files, on_values, usual_captime
 from captime.cli.recorded import say_missing, scenario_on_record
 from captime.cli.shared import StopRequest, asking_to_stop, say
 from captime.cli.validate import pattern_typed, row_named, values_typed

@@ -14,7 +14,6 @@ import typer
 from captime.arrays import FloatArray
 from captime.campaign import CampaignResult
 from captime.campaign.assembly import Assembly
-from captime.campaign.held_out import on_files, on_generated, on_values
 from captime.campaign.identity import as_begun, with_recorded_seed
 from captime.campaign.judge_candidates import (
     JudgedCandidate,
@@ -25,8 +24,8 @@ from captime.campaign.judge_candidates import (
     race_of,
     without_met,
 )
-from captime.campaign.paired import DECIDED
-from captime.campaign.validation import usual_captime
+from captime.campaign.measurement import DECIDED
+from captime.campaign.validation import on_files, on_generated, on_values, usual_captime
 from captime.cli.shared import StopRequest, asking_to_stop, say
 from captime.cli.validate import pattern_typed, values_typed
 from captime.errors import ScenarioError

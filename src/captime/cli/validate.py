@@ -14,10 +14,18 @@ import typer
 from captime.budget import check_delta
 from captime.campaign import Question
 from captime.campaign.assembly import Assembly, question_of
-from captime.campaign.held_out import on_files, on_generated, on_values, only, used_in_tuning
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measurement import measured_runs, survey_of
-from captime.campaign.validation import refuse_if_silent, usual_captime, validation_of
+from captime.campaign.validation import (
+    on_files,
+    on_generated,
+    on_values,
+    only,
+    refuse_if_silent,
+    used_in_tuning,
+    usual_captime,
+    validation_of,
+)
 from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_on_record
 from captime.cli.shared import COMPLETE, asking_to_stop, say_why
 from captime.errors import ScenarioError

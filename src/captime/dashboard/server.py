@@ -11,9 +11,8 @@ from pathlib import Path
 
 import uvicorn
 
-from captime.dashboard.access import AccessRules
+from captime.dashboard.access import CONNECTIONS, AccessRules, ConnectionLimits, GuardedProtocol
 from captime.dashboard.app import PUBLIC, ROUTES, Live, make_app
-from captime.dashboard.connection_limits import CONNECTIONS, ConnectionLimits, GuardedProtocol
 from captime.errors import ScenarioError
 
 # The campaign comes first wherever the two meet.

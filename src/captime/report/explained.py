@@ -8,9 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from captime.campaign.ablation import Ablation
-from captime.campaign.explain import Group, SettingsDifference
-from captime.campaign.paired import DECIDED
+from captime.campaign.explain import Ablation, Group, SettingsDifference
+from captime.campaign.measurement import DECIDED
 from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up
 from captime.spaces.values import text_of
 

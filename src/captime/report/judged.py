@@ -10,7 +10,7 @@ from rich.table import Table
 
 from captime.arrays import IntArray
 from captime.campaign.judge_candidates import JudgedCandidate
-from captime.campaign.paired import DECIDED
+from captime.campaign.measurement import DECIDED
 from captime.campaign.result import CampaignResult
 from captime.campaign.validation import Worth
 from captime.ledger import LedgerReader

@@ -22,7 +22,7 @@ from captime.streams.files import (
     with_answers,
     with_seeds,
 )
-from captime.streams.generated import PLACEHOLDERS
+from captime.streams.finite import PLACEHOLDERS
 
 _SECTION = "instances"
 _WAYS = ("files", "list", "csv", "values", "generator")

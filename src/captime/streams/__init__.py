@@ -4,8 +4,7 @@ One file per kind of stream; `protocol` says what a stream looks like. Nothing h
 to be made first carries the command that makes it.
 """
 
-from captime.streams.finite import SAMPLINGS, FiniteStream
-from captime.streams.generated import GeneratedStream
+from captime.streams.finite import SAMPLINGS, FiniteStream, GeneratedStream
 from captime.streams.protocol import Element, Instance, InstanceStream
 
 __all__ = ["SAMPLINGS", "Element", "FiniteStream", "GeneratedStream", "Instance", "InstanceStream"]
