@@ -1,5 +1,6 @@
 """Races that stop runs early and repeat them with longer captimes (docs/random-captimes.md, step 10)."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -7,13 +8,18 @@ import pytest
 
 from captime import RuntimeTable, parse_utility, simulate
 from captime.arrays import FloatArray, IntArray
+from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
 from captime.plans.random_captimes import RandomCaptimes, Schedule, Stops
 from captime.procedures.problem import Problem
 from captime.procedures.race import Race
+from captime.sources.replay import Replay
 from captime.sources.sampling import stream_of
+from race_worlds import CONFIGURED
+from runtime_laws import in_order
+from runtime_laws import table_of as harness_table
 
 UTILITIES = ("uniform(60)", "log-laplace(60, 1)", "step(20)", "exponential(30)")
 LIMIT = 300.0
@@ -188,3 +194,17 @@ def test_the_book_of_cpu_time_adds_up(n_configs: int) -> None:
     assert book["warm_start"] > 0.0
     assert book["leader"] > 0.0
     assert book["not_cleared"] == 0.0
+
+
+@pytest.mark.parametrize(("schedule", "stalls"), [(2, True), (3, False)])
+def test_the_last_outcome_of_a_configuration_is_read_whole(schedule: int, *, stalls: bool) -> None:
+    """A race whose stream is used up is done, although the last outcomes were runs made longer; by schedule 3 it is."""
+    world, positions = CONFIGURED["best_ranks_last"](44), 60
+    problem = Problem(44, world.utility, 0.2, 0.15, n_instances=positions, schedule=schedule)
+    race, rng = Race(problem, growth=2.0), np.random.default_rng(1897275507)
+    # One race in about a hundred ends that way; this is the first.
+    for _ in range(83):
+        seed, seconds = int(rng.integers(1 << 31)), world.draw(rng, positions)
+    race.plan.seed = seed
+    drive(race, Replay(harness_table(seconds, math.inf), in_order(positions), race.plan, world.utility))
+    assert (race.finished() is None) == stalls

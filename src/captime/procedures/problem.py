@@ -16,7 +16,9 @@ from captime.utilities.protocol import Utility
 SECOND_SCHEDULE = 2
 """From this schedule on, that one of the first ranks leads a race whose certificate seems to cost least, and measured
 times decide between near ties: equal means of the warm start, and several configurations with a certificate."""
-SCHEDULE = 2
+THIRD_SCHEDULE = 3
+"""From this schedule on, all runs of a configuration are read again at once when longer captimes changed them."""
+SCHEDULE = 3
 """The rules by which a new race orders its runs."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, runs_missing
-from captime.procedures.problem import SECOND_SCHEDULE, Problem
+from captime.procedures.problem import SECOND_SCHEDULE, THIRD_SCHEDULE, Problem
 from captime.procedures.race_claims import Claims
 from captime.procedures.race_terms import SCOUT, Mode, Terms, check_options, facts_of
 from captime.procedures.scout import Scout
@@ -324,6 +324,12 @@ class Race(Claims):
             self._board.forget(config)
             self._known[config] = 0 if self._start is None or self._pilot_end[config] else self._first_of(config)
             self._read[config] = 0
+            at_once = self._start is not None and self.problem.schedule >= THIRD_SCHEDULE
+            if at_once and self._known[config] < self._pilot_end[config] <= tally.settled[config]:
+                # The warm start's runs are all settled: read them now, so that the race's are read with this outcome.
+                # It may be the last one of this configuration.
+                self._take_in_pilot(tally, config)
+                self._await_pilot(tally, config)
             if config == self.leader:
                 self._duels.restart(self._board, config)
             else:
