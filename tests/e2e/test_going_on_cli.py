@@ -34,7 +34,7 @@ def campaign_with(
     text = text.replace("seed = 0\n", f"seed = {seed}\n").replace(_LISTED, section)
     text = text.replace("epsilon = 0.25", f"epsilon = {epsilon}")
     if population:
-        text = text.replace("[instances]\n", f'[instances]\npopulation = "{population}"\n')
+        text = text.replace("population = 'these'\n", f"population = '{population}'\n")
     campaign.scenario.write_text(text, encoding="utf-8")
     return campaign
 

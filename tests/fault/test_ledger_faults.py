@@ -110,7 +110,7 @@ def test_death_at_a_named_place_is_survived(point: str, when: str, tmp_path: Pat
 
 def test_the_crash_variable_is_read_from_the_environment(tmp_path: Path) -> None:
     """CAPTIME_CRASH_AT, as campaigns in other processes are told; nonsense in it is refused."""
-    code = "from captime.ledger.connection import reached; reached('x'); reached('x', 'before'); reached('x'); print(1)"
+    code = "from captime.ledger.connection import crash_point as at; at('x'); at('x', 'before'); at('x'); print(1)"
     for wish, ends in (("x:after:2", -signal.SIGKILL), ("x:after:3", 0), ("x:before:1", -signal.SIGKILL), ("x", 1)):
         environment = {**os.environ, "CAPTIME_CRASH_AT": wish}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)

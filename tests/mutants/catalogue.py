@@ -638,7 +638,7 @@ MUTANTS = (
     Mutant(
         "oup asks behind the end of the stream",
         "procedures/optimistic.py",
-        "self._n.take(chosen) < self.problem.n_instances - int(self._manners.spare_last)",
+        "self._n.take(chosen) < self.problem.n_instances - int(self._rules.spare_last)",
         "self._n.take(chosen) < 10 * self.problem.n_instances",
         ("unit/test_outside_world.py::test_nobody_asks_for_positions_behind_the_end_of_the_stream",),
     ),
@@ -748,8 +748,8 @@ MUTANTS = (
     Mutant(
         "check: draws are not drawn again",
         "skeptic/pool.py",
-        'if who.kind == "draw" and config',
-        'if who.kind == "nothing" and config',
+        'if each.kind == "draw" and config',
+        'if each.kind == "nothing" and config',
         ("unit/test_skeptic_pool.py::test_every_lie_is_found",),
     ),
     Mutant(

@@ -10,6 +10,9 @@ from captime.report.charts.chart import Axis, AxisScale, Chart, Line, ticks
 from captime.report.views import FIGURES
 from report_ledgers import hand_written, raced_ledger
 
+# Importance needs a space of parameters; these campaigns have a list of configurations.
+LISTED = [name for name in FIGURES if name != "importance"]
+
 MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
@@ -18,7 +21,7 @@ def typed(*words: str) -> Result:
     return CliRunner().invoke(app, list(words))
 
 
-@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("kind", LISTED)
 def test_every_figure_can_be_drawn(tmp_path: Path, kind: str) -> None:
     """As SVG, with text that stays text: names can be searched for."""
     made = typed("plot", kind, str(raced_ledger()), "-o", str(tmp_path / "picture.svg"))

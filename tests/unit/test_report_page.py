@@ -21,6 +21,9 @@ from captime.report.views import FIGURES, figures_of
 from captime.sources.synthetic import synthetic_table
 from report_ledgers import PAYLOADS, hand_written, hostile, raced_ledger, shared_memory
 
+# Importance needs a space of parameters; these campaigns have a list of configurations.
+LISTED = [name for name in FIGURES if name != "importance"]
+
 WORDS_FOR_NUMBERS = json.dumps(
     {
         "kind": "decision",
@@ -104,10 +107,10 @@ def test_every_figure_of_a_campaign_is_there_with_caption_and_numbers(page: str)
     """Eleven questions, each with a chart, a caption and a table to copy."""
     read = Reader(page)
     sections = [value for tag, name, value in read.attributes if tag == "section" and name == "id"]
-    assert sections == ["certificate", "configurations", *FIGURES]
-    assert read.tags.count("svg") >= len(FIGURES)
+    assert sections == ["certificate", "configurations", *LISTED]
+    assert read.tags.count("svg") >= len(LISTED)
     captions = [text for text in read.texts if text.startswith("Figure ")]
-    assert len(captions) == len(FIGURES)
+    assert len(captions) == len(LISTED)
     assert "With probability at least 90 %" in page
 
 

@@ -373,8 +373,8 @@ def test_the_command_line_shown_can_be_pasted(folder: Path) -> None:
         ".",
     ]
     launch = program.launch(RunRequest(0, 0, 2.5), 1, "t")
-    # log-laplace(1, 1) is worth 0.0001 after 5000 s: the captime of this run is not told.
-    assert "-t=5000" in launch.argv
+    # log-laplace(1, 1) is worth 0.00004 after 12500 s: the captime of this run is not told.
+    assert "-t=12500" in launch.argv
     assert launch.output_file == "output"
 
 

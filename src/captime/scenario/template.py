@@ -19,7 +19,7 @@ delta = 0.1                       # the certificate may be wrong with this proba
 # jobs = "auto"                   # runs at once; "auto": one per core
 # oversubscribe = false           # allow more jobs than cores, which disturbs measuring
 # procedure = "race"              # decides what to run next; left out: race, and pool on a space
-# effort = "balanced"             # on a space: "search" for better configurations, "certify" for a better certificate
+# effort = "search"               # on a space; "certify" for a better certificate; left out: balanced
 # captime_first = "1s"            # for procedures that raise captimes: where they start
 # order = "arrival"               # "fixed": the same outcomes give the same answer, whatever the timing
 # window = 8                      # with order = "fixed": how many runs are open at once
