@@ -57,7 +57,7 @@ def experiment_command(
         str | None, typer.Option(help="shuffle: each instance once; replace: with replacement; by the table's size.")
     ] = None,
     timeout: Annotated[
-        str | None, typer.Option(metavar="TIME", help="The table's own timeout, where the file does not say it.")
+        str | None, typer.Option(metavar="TIME", help="Timeout of the recorded runs, if the file does not state it.")
     ] = None,
     unsafe_format: Annotated[
         str | None, typer.Option(metavar="pickle", help="Allow a format that is only read on request.")

@@ -184,7 +184,7 @@ class PhaseBudget:
         return self._twice_log(n) + (self._twice_log(level + 1) + whole)
 
     def pool_share(self) -> float:
-        """The share of delta for a pool of this phase that misses the luckiest gamma: 3 / (π² · phase²), in all 1/2."""
+        """The share of delta for a pool of this phase that misses the best gamma: 3 / (π² · phase²), in all 1/2."""
         return 3.0 / (math.pi * self.phase) ** 2
 
 

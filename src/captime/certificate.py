@@ -39,7 +39,7 @@ class Certificate:
         n_configs: Among how many.
         utility_low: Lower bound on the expected utility of `config`.
         utility_high: Upper bound on it.
-        gamma: In infinite spaces, the share of luckiest configurations left out of the comparison.
+        gamma: In infinite spaces, the best fraction that is left out of the comparison.
         challenger: The closest rival: the configuration that could still be better by epsilon; None if there is none.
         mode: What delta covers. `simultaneous`: every interval of every configuration, hence the recommendation.
             `selection`: the recommendation and its own interval, but not the upper bounds of all others at once.

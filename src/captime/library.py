@@ -94,8 +94,8 @@ def configure(
             parameters in another format (docs/spaces.md), or a `captime.spaces.Space`.
         utility: What an answer is worth, such as `log-laplace(1, 1)`.
         delta: Allowed probability of a wrong certificate.
-        epsilon: Stop once the answer is within this of the best; 0 for never.
-        gamma: On a space, the other goal: the share of luckiest configurations that may be missed; 0.1 if it is left
+        epsilon: Target epsilon; 0 runs until another limit is reached.
+        gamma: On a space, the other goal: the best fraction of it that may be missed; 0.1 if it is left
             out, 0 for no such goal.
         learn_from: On a space, ledgers of earlier campaigns with the same target, for the model that proposes
             configurations and nothing else.

@@ -208,7 +208,7 @@ def test_without_a_utility_a_scale_is_proposed_and_told() -> None:
     assert found.exit_code == 0, found.output
     assert "quick.sh: an answer is exit code 10" in found.stderr
     assert "4 trial runs answered within" in found.stderr
-    assert "These runs do not count" in found.stderr
+    assert "The trial runs do not count" in found.stderr
     assert "log-laplace(" in found.stdout
 
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_explained_is_refused(campaign: Path, tmp_path: Path) -> 
     assert "--to names 'tuend'" in str(command("explain", campaign, "--to", "tuend").exception)
     assert "expected one of them" in str(command("explain", campaign, "--instances", "*", "--values", "[1]").exception)
     few = command("explain", campaign, "--values", "[1000, 1001]")
-    assert "expected at least 20 that it has not met" in str(few.exception)
+    assert "expected at least 20 unused ones" in str(few.exception)
 
 
 def test_different_programs_have_no_path_between_them() -> None:

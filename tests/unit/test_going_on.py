@@ -339,7 +339,7 @@ def test_which_goals_count_can_be_changed_on_the_way(folder: Path, order: str) -
 
 
 def test_a_gamma_where_there_is_none_is_refused() -> None:
-    """A list has no luckiest share; and a share is between 0 and 1."""
+    """A list has no top fraction; and a fraction is between 0 and 1."""
     with pytest.raises(ScenarioError, match="gamma"):
         asked(3, 3).with_goal(0.1, 0.2)
     with pytest.raises(ScenarioError, match="gamma"):

@@ -177,9 +177,9 @@ def test_on_a_space_the_set_and_the_share_left_out_are_both_named() -> None:
     drawn = replace(DRAWN, gamma=0.2)
     held = replace(THESE, gamma=0.2, other=drawn)
     assert statement(account(held, draws=6)) == (
-        "With probability at least 90 %, c1 is within 0.0500 of the best of the space, its luckiest 20.0 % left out, "
-        "and of each of the 8 configurations tried (6 of them random draws), on exactly these 60 instances (41 of 60 "
-        "were run with it). If they are a fair sample of what is to come: within 0.3100."
+        "With probability at least 90 %, c1 is within 0.0500 of the best configuration outside the top 20.0 % of the "
+        "space, and of each of the 8 configurations tried (6 of them random draws), on exactly these 60 instances "
+        "(41 of 60 were run with it). If they are a fair sample of what is to come: within 0.3100."
     )
     whole = replace(THESE, gamma=0.0, instances_run=60)
     assert "the best there can be, in this space or any other, on exactly these 60 instances (all 60 were" in statement(

@@ -44,13 +44,13 @@ def test_on_a_space_both_halves_of_the_claim_are_said() -> None:
     """About the space, for which random draws speak, and about each one tried, drawn or proposed."""
     said = statement(account(HELD, pool=17, draws=9))
     assert said == (
-        "With probability at least 90 %, c1 is within 0.1000 of the best of the space, its luckiest 10.0 % left out, "
-        "and of each of the 17 configurations tried (9 of them random draws)."
+        "With probability at least 90 %, c1 is within 0.1000 of the best configuration outside the top 10.0 % of the "
+        "space, and of each of the 17 configurations tried (9 of them random draws)."
     )
     assert "each of the first 17 configurations tried" in statement(account(HELD, pool=18, draws=9))
     assert "tried." in statement(account(HELD, pool=17))
     even = statement(account(replace(HELD, epsilon=0.0), pool=17, draws=9))
-    assert "c1 is as good as the best of the space" in even
+    assert "c1 is as good as the best configuration outside" in even
     assert "and as each of the 17" in even
     assert "the best there can be" in statement(account(replace(HELD, gamma=0.0), draws=9))
     assert "the best of these 17" in statement(account(replace(HELD, gamma=None)))
@@ -185,8 +185,8 @@ def test_lessons_are_not_called_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sampling", "words"),
     [
-        ("given", "met in the order given, which has to be random"),
-        ("shuffle", "met in an order fixed beforehand"),
+        ("given", "run in the order given, which has to be random"),
+        ("shuffle", "run in an order fixed beforehand"),
         ("replace", "drawn with replacement"),
     ],
 )
@@ -209,6 +209,6 @@ def test_a_campaign_on_a_given_order_does_not_call_it_random(folder: Path) -> No
     result = search(replace(on_space(1, epsilon=0.6), stream=Given(3000)), ledger_in(folder))
     result.census.verdicts["wall"] = 1
     said = said_by_campaign(result)
-    assert "met in the order given, which has to be random" in said[0]
+    assert "run in the order given, which has to be random" in said[0]
     assert "seed" not in said[0]
     assert any(each.startswith("1 run was given up") for each in said)

@@ -167,7 +167,7 @@ def test_instances_that_the_campaign_has_met_are_not_called_held_out(campaign: S
         (mixed / f"renamed-{Path(name).name}").write_bytes((campaign.folder / name).read_bytes())
     done = validated(campaign, mixed, "--configs", "leader", "--quiet")
     assert done.exit_code == 0, done.output
-    assert "the campaign has met 3 of these 8 instances" in done.stderr
+    assert "the campaign has used 3 of these 8 instances" in done.stderr
     assert "The campaign had met 3 of those named" in done.stdout
     assert "8 held-out" not in done.stdout
     told = json.loads(validated(campaign, mixed, "--configs", "leader", "--json").stdout)

@@ -73,7 +73,7 @@ def test_on_a_space_the_luckiest_share_is_not_left_unsaid(folder: Path) -> None:
     assert shown.exit_code == 0, shown.output
     told = json.loads(CliRunner().invoke(app, ["best", str(path), "--json"]).stdout)
     assert 0.0 < told["gamma"] < 1.0
-    assert f"its luckiest {rounded_up(100 * told['gamma'], 1)} % left out" in shown.stdout
+    assert f"outside the top {rounded_up(100 * told['gamma'], 1)} % of the space" in shown.stdout
 
 
 def test_the_winner_of_a_portfolio_is_named_with_its_command(folder: Path) -> None:

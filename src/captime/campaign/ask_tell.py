@@ -91,7 +91,7 @@ class AskTell:
         space: What can be set, in place of a list of candidates: see `captime.configure`.
         delta: Allowed probability of a wrong certificate.
         epsilon: Goal; 0 for as long as one likes.
-        gamma: On a space, the other goal: the share of luckiest configurations that may be missed.
+        gamma: On a space, the other goal: the best fraction of it that may be missed.
         instances: What is to be solved; each run names one of them. They are met in random order.
         n_instances: Without a list: how many instances there are, each of which is used once, at the position of its
             number; None if there is no end of them. The caller's own order then has to be random.

@@ -393,9 +393,9 @@ def places_of(campaign: Scenario, tested: Scenario, samples: Sequence[SampleRow]
     left = [each for each in instances_of(stream) if each.name not in met]
     if len(left) < 2 * _FEWEST:
         raise ScenarioError(
-            f"the campaign has met {len(met):,} of {stream.length:,} instances, which leaves {len(left):,}; expected "
-            f"at least {2 * _FEWEST} that it has not met, because what was chosen on an instance cannot be explained "
-            "by it. Name held-out ones with --instances 'test/*.cnf'"
+            f"the campaign has used {len(met):,} of {stream.length:,} instances, which leaves {len(left):,}; expected "
+            f"at least {2 * _FEWEST} unused ones, because instances on which a configuration was chosen favour it. "
+            "Name held-out instances with --instances 'test/*.cnf'"
         )
     shuffled = np.random.default_rng(_key(tested.seed, "split")).permutation(len(left)).tolist()
     count = min(n_choice, len(left) // 3)

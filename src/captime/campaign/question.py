@@ -46,7 +46,7 @@ class Goal:
 
     Attributes:
         epsilon: Within this of the best.
-        gamma: On a space, the share of luckiest configurations that may be missed; None where there is no such thing.
+        gamma: On a space, the best fraction of it that may be missed; None where there is no such thing.
         stop: On a space, which of the two have to be reached; likewise.
     """
 
@@ -306,7 +306,7 @@ class Question:
 
         Args:
             epsilon: Within this of the best; None for what was said before.
-            gamma: On a space, the share of luckiest configurations that may be missed; likewise.
+            gamma: On a space, the best fraction of it that may be missed; likewise.
         """
         asked = self if epsilon is None else replace(self, epsilon=epsilon)
         if gamma is None:

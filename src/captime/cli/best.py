@@ -143,7 +143,7 @@ def best_command(
 ) -> None:
     """Show the recommended configuration: its name, command line, JSON, Python, TOML, PCS, or for irace.
 
-    Without --as, what is certified about it stands first. A configuration with a command of its own has it in JSON,
+    Without --as, the certificate is printed first. A configuration with a command of its own has it in JSON,
     Python and TOML, too.
     """
     form = None if form is None else _form(form)

@@ -50,16 +50,19 @@ def compare_command(
         ),
     ] = None,
     at_least: Annotated[
-        str | None, typer.Option(metavar="PERCENT", help="Is one of two commands worth this much more, such as 10%?")
+        str | None,
+        typer.Option(metavar="PERCENT", help="Is one of the two commands worth at least this much more, such as 10%?"),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Otherwise: stop once the best is known up to this.")] = 0.05,
+    epsilon: Annotated[
+        float, typer.Option(help="Without a gate: stop once the best is certified to within this.")
+    ] = 0.05,
     delta: Annotated[float, typer.Option(help="Allowed probability of a wrong statement.")] = 0.1,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Stop after this wall-clock time.")] = None,
     name: Annotated[
-        list[str] | None, typer.Option("--name", "-n", help="What to call a command; once for each, in their order.")
+        list[str] | None, typer.Option("--name", "-n", help="Name of a command; once for each, in order.")
     ] = None,
     answer: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="What a line with an answer looks like; by solver by default.")
+        str | None, typer.Option(metavar="REGEX", help="Pattern of a line with an answer; known solvers have one.")
     ] = None,
     exit_codes: Annotated[
         str | None, typer.Option(metavar="CODES", help="Exit codes of a run that has answered, such as 10,20.")
@@ -72,11 +75,11 @@ def compare_command(
         ),
     ] = None,
     allow_duplicates: Annotated[
-        bool, typer.Option("--allow-duplicates", help="Two files may hold the same; each counts.")
+        bool, typer.Option("--allow-duplicates", help="Allow files with identical content; each counts.")
     ] = False,
-    clock: Annotated[Literal["cpu", "wall"], typer.Option(help="On which clock runs are capped and measured.")] = "cpu",
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many runs are made at once.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Key of what is drawn; drawn afresh by default.")] = None,
+    clock: Annotated[Literal["cpu", "wall"], typer.Option(help="Clock by which runs are capped and measured.")] = "cpu",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; a fresh one by default.")] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; the same command resumes from it.")
     ] = None,
@@ -85,7 +88,7 @@ def compare_command(
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Compare commands on the same instances, and stop when the best of them is decided.
 

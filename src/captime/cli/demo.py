@@ -63,7 +63,7 @@ wall = "{wall}"
 def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for scenario, ledger and pictures.")] = Path("demo-out"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything drawn at random.")] = 1,
-    epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
+    epsilon: Annotated[float, typer.Option(help="Target epsilon: stop once it is certified.")] = 0.1,
     wall: Annotated[str, typer.Option(metavar="TIME", help="Stop after this time on the clock.")] = "60s",
 ) -> None:
     """Configure a real SAT solver on generated instances, and show what a certificate looks like.
@@ -95,9 +95,9 @@ def demo_command(
         for old in (path.with_suffix(".ledger"), path.with_suffix(".ledger-wal"), path.with_suffix(".ledger-shm")):
             old.unlink(missing_ok=True)
     path.write_text(text, encoding="utf-8")
-    console.print("kissat, ten configurations, formulas of 80 to 200 nodes to be coloured with three colours.")
+    console.print("kissat with ten configurations, on formulas for 3-colouring graphs of 80 to 200 nodes.")
     goal = f"Goal: within {epsilon:g} of the best, or {wall} on the clock."
-    console.print(f"An answer is worth half after 10 ms. {goal}\n")
+    console.print(f"An answer is worth half as much after 10 ms. {goal}\n")
     result = _run(path)
     print_certificate(account_of_campaign(result), table=table_of_campaign(result))
     if result.trouble is not None:

@@ -21,7 +21,7 @@ _WIDTH = 14
 def doctor_command(
     scenario: Annotated[Path, typer.Argument(help="The scenario, a TOML file; `captime init` writes one.")],
     *,
-    captime: Annotated[str, typer.Option(metavar="TIME", help="How long single runs may take here.")] = "5s",
+    captime: Annotated[str, typer.Option(metavar="TIME", help="Captime of the trial runs.")] = "5s",
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check what a campaign depends on, with a few short runs of the program.
@@ -59,6 +59,6 @@ def _sum_up(console: Console, checkup: Checkup) -> None:
         console.print(f"{counts['failed']} of {len(checkup.findings)} checks failed{took}", style="bold red")
     elif counts["warning"]:
         plural = "s" if counts["warning"] > 1 else ""
-        console.print(f"It will run; {counts['warning']} warning{plural}{took}", style="bold yellow")
+        console.print(f"Ready to run; {counts['warning']} warning{plural}{took}", style="bold yellow")
     else:
         console.print(f"All is well{took}", style="bold green")

@@ -55,11 +55,11 @@ def explain_command(
         str, typer.Option("--from", metavar="NAME", help="Where the path starts: the default, or another one.")
     ] = "default",
     last: Annotated[
-        str, typer.Option("--to", metavar="NAME", help="Where it leads: leader is the recommended one.")
+        str, typer.Option("--to", metavar="NAME", help="Where the path ends: leader is the recommended one.")
     ] = "leader",
     instances: Annotated[
         str | None,
-        typer.Option(metavar="PATTERN", help="Held-out files; by default those that the campaign has not met."),
+        typer.Option(metavar="PATTERN", help="Held-out files; by default those that the campaign has not used."),
     ] = None,
     values: Annotated[
         str | None,
@@ -69,31 +69,32 @@ def explain_command(
         Path | None, typer.Option(metavar="FILE", help="The scenario; the one that the ledger names by default.")
     ] = None,
     carry: Annotated[
-        float, typer.Option(min=0.01, max=1.0, help="Name the first settings that seem to carry this share.")
+        float, typer.Option(min=0.01, max=1.0, help="Name the first settings that carry about this share of the gain.")
     ] = 0.9,
     within: Annotated[
         float, typer.Option(min=0.0, help="Stop once the share of the named settings is known this closely.")
     ] = 0.15,
-    least: Annotated[float, typer.Option(min=0.0, help="A smaller gain needs no explanation.")] = 0.01,
+    least: Annotated[float, typer.Option(min=0.0, help="Smallest gain worth explaining.")] = 0.01,
     steps: Annotated[
-        int, typer.Option(min=1, help="The most settings with a step of their own; the others change together.")
+        int, typer.Option(min=1, help="Most settings with a step of their own; the rest change together.")
     ] = 6,
     choose_on: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of instances that the order is chosen on.")
     ] = 20,
     captime: Annotated[
-        str | None, typer.Option(metavar="TIME", help="For every run; where u is 0.01 by default.")
+        str | None,
+        typer.Option(metavar="TIME", help="Captime of every run; by default the time at which the utility is 0.01."),
     ] = None,
     delta: Annotated[float, typer.Option(help="Allowed probability that any interval is wrong.")] = 0.1,
     budget: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="CPU time of all runs; by default as much as the campaign has spent."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at once.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the steps: a .png, .pdf or .svg file.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show which settings carry the gain: a path from the default to the winner, with bounds.

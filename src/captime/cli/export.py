@@ -54,7 +54,7 @@ def export_command(
     ],
     *,
     for_spreadsheet: Annotated[
-        bool, typer.Option("--for-spreadsheet", help="Make sure that no cell is taken for a formula (CSV).")
+        bool, typer.Option("--for-spreadsheet", help="Escape cells that a spreadsheet would take for a formula (CSV).")
     ] = False,
 ) -> None:
     """Write one line per finished run: configuration, instance, seed, captime, verdict, times, memory."""

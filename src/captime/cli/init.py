@@ -80,7 +80,9 @@ def import_command(
     ] = Path("scenario.toml"),
     from_format: Annotated[
         str | None,
-        typer.Option("--from", metavar="FORMAT", help=f"Its format, if it is not seen: {', '.join(READERS)}."),
+        typer.Option(
+            "--from", metavar="FORMAT", help=f"Input format (default: detected from the file): {', '.join(READERS)}."
+        ),
     ] = None,
     utility: Annotated[
         str | None, typer.Option(metavar="TEXT", help="What an answer is worth, such as 'log-laplace(60, 1)'.")
@@ -89,7 +91,7 @@ def import_command(
 ) -> None:
     """Turn the scenario of another configurator into scenario.toml.
 
-    Says what was decided on the way and what could not be carried over.
+    Prints the choices made and what could not be converted.
     """
     if utility is not None:
         try:

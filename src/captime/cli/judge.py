@@ -62,7 +62,7 @@ def judge_command(
     ] = None,
     skip: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Where instances are generated: how many of them the tuners have met."),
+        typer.Option(metavar="N", min=0, help="With a generator: number of instances that the tuners have used."),
     ] = None,
     tuned_on: Annotated[
         list[str] | None,
@@ -73,13 +73,13 @@ def judge_command(
         typer.Option(min=1, help="Best configurations per file; by default the incumbent, and all rows of a CSV."),
     ] = None,
     study: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which study, where a storage of Optuna has several.")
+        str | None, typer.Option(metavar="NAME", help="Study to read, if Optuna's storage has several.")
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Target epsilon, and width of the interval over the default.")
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Allowed probability that anything said is wrong; the scenario's by default.")
+        float | None, typer.Option(help="Allowed probability that any statement is wrong; the scenario's by default.")
     ] = None,
     budget: Annotated[
         str | None, typer.Option(metavar="TIME", help="CPU time of all runs; the scenario's stop.cpu by default.")
@@ -87,8 +87,8 @@ def judge_command(
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the race is recorded; beside the scenario by default.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at once.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Race incumbents of other tuners on held-out instances, and compare the winner with the default.

@@ -32,6 +32,8 @@ def list_command(*, as_json: Annotated[bool, typer.Option("--json", help="Print 
         return
     console = Console(markup=False, highlight=False)
     for family, members in families.items():
+        if not members:  # baselines are in the package of experiments
+            continue
         console.print(Text(family, style="bold"))
         grid = Table.grid(padding=(0, 2))
         for name, about in members.items():
@@ -49,8 +51,8 @@ def _with_options(member: Any) -> str:
 
 
 def data_command(
-    action: Annotated[str, typer.Argument(help="list: what there is; path: where a table lies; about: its datasheet.")],
-    name: Annotated[str | None, typer.Argument(help="Of the table.")] = None,
+    action: Annotated[str, typer.Argument(help="list: all tables; path: the file of a table; about: its datasheet.")],
+    name: Annotated[str | None, typer.Argument(help="Name of the table.")] = None,
     *,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

@@ -31,10 +31,10 @@ def measure_command(
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="TABLE.npz", help="The table to write.")],
     captime: Annotated[
-        str | None, typer.Option(metavar="TIME", help="For every run; the scenario's target.ceiling by default.")
+        str | None, typer.Option(metavar="TIME", help="Captime of every run; the scenario's target.ceiling by default.")
     ] = None,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="How many instances; needed where a generator makes them.")
+        int | None, typer.Option(min=1, help="Number of instances; required with a generator.")
     ] = None,
     draws: Annotated[
         int | None, typer.Option(min=1, help="On a space: the default and this many random configurations.")
@@ -44,7 +44,7 @@ def measure_command(
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
     oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run all configurations on all instances, and write a table for `simulate`. Run it again to resume.

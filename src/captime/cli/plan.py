@@ -15,13 +15,13 @@ _HEADER = ("instances", "epsilon", "of exactly these, to run", "as a sample, nee
 
 def plan_command(
     instances: Annotated[
-        int | None, typer.Argument(metavar="N", help="How many instances there are; a table of usual sizes by default.")
+        int | None, typer.Argument(metavar="N", help="Number of instances; a table of common sizes by default.")
     ] = None,
     *,
-    configs: Annotated[int, typer.Option(help="How many configurations are compared.")] = 8,
+    configs: Annotated[int, typer.Option(help="Number of configurations compared.")] = 8,
     delta: Annotated[float, typer.Option(help="Allowed probability of a wrong certificate.")] = 0.1,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Within this of the best; may be repeated. A few usual ones by default.")
+        list[float] | None, typer.Option(help="Target epsilon; may be repeated. Several common values by default.")
     ] = None,
     spread: Annotated[
         float, typer.Option(help="Standard deviation of the difference of two utilities on an instance.")
@@ -31,7 +31,7 @@ def plan_command(
     ] = "these",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Tell how many instances an epsilon takes, for both claims: about exactly these, and about more like them.
+    """Show how many instances an epsilon needs, for claims about exactly these and about more like them.
 
     The figures are those of the bounds that the race uses, for a leader and a rival that is exactly as good. Clear
     differences take fewer instances, and a leader that changes on the way takes more.

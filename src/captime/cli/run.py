@@ -30,17 +30,17 @@ def run_command(
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Stop once the answer is within this of the best; 0 for never.")
+        float | None, typer.Option(help="Target epsilon; 0 runs until another limit is reached.")
     ] = None,
     gamma: Annotated[
         float | None,
-        typer.Option(help="On a space, the share of luckiest configurations that may be missed; 0 for no such goal."),
+        typer.Option(help="On a space, the best fraction of it that may be missed; 0 for no such goal."),
     ] = None,
     effort: Annotated[
         Effort | None,
         typer.Option(
             help="On a space, what CPU time is mainly spent on: better configurations, the certificate, or both "
-            "(balanced). For a new ledger; one that was begun keeps its own."
+            "(balanced). An existing ledger keeps its own."
         ),
     ] = None,
     learn: Annotated[
@@ -58,10 +58,10 @@ def run_command(
     patience: Annotated[
         str, typer.Option(metavar="TIME", help="How long to wait for a machine that is out of disk or memory.")
     ] = f"{PATIENCE / 60:g}min",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Find the best configuration of a program, and say how sure one can be. Run it again to resume.
+    """Find the best configuration of a program, with a certificate. Run the same command again to resume.
 
     Exit code 0: the goal was reached. 3: stopped early, the certificate printed is valid; or the scenario is not the
     one the ledger was begun with. 2: something in the command or the scenario is wrong. 4: the ledger is in use. 5: it

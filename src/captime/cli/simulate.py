@@ -293,13 +293,13 @@ def simulate_command(
     model: Annotated[
         bool, typer.Option("--model/--no-model", help="On a space: a model proposes every second configuration.")
     ] = True,
-    procedure: Annotated[str, typer.Option(help="Who decides; see `captime list`.")] = "race",
+    procedure: Annotated[str, typer.Option(help="Procedure that decides what to run; see `captime list`.")] = "race",
     compare: Annotated[
         str | None,
         typer.Option(metavar="NAME,NAME,…", help="Run several procedures on the same stream and compare their costs."),
     ] = None,
     delta: Annotated[float, typer.Option(help="Allowed probability of a wrong certificate.")] = 0.1,
-    epsilon: Annotated[float, typer.Option(help="Stop once the answer is within this of the best.")] = 0.1,
+    epsilon: Annotated[float, typer.Option(help="Target epsilon: stop once it is certified.")] = 0.1,
     captime_first: Annotated[str, typer.Option(metavar="TIME", help="The first captime of all configurations.")] = "1s",
     sampling: Annotated[
         str,
@@ -311,7 +311,7 @@ def simulate_command(
     ] = "drawn",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sampling.")] = 0,
     accounting: Annotated[
-        str, typer.Option(help="restart: a cut run is paid again in full; resume: only the extra time.")
+        str, typer.Option(help="restart: a capped run is paid again in full; resume: only the extra time.")
     ] = "restart",
     option: Annotated[
         list[str] | None,
@@ -322,7 +322,7 @@ def simulate_command(
     ] = None,
     timeout: Annotated[
         str | None,
-        typer.Option(metavar="TIME|none", help="The table's own timeout, where the file does not say it."),
+        typer.Option(metavar="TIME|none", help="Timeout of the recorded runs, if the file does not state it."),
     ] = None,
     unsafe_format: Annotated[
         str | None, typer.Option(metavar="pickle", help="Allow a format that is only read on request.")
@@ -337,7 +337,7 @@ def simulate_command(
     ] = None,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Find the best configuration of a recorded table or of a space, and say how sure one can be.
+    """Find the best configuration of a recorded table or of a space, with a certificate.
 
     Exit code 0: the goal was reached. 3: stopped early, the certificate printed is valid. 2: something in the
     command or in the file is wrong.

@@ -24,10 +24,10 @@ def space_command(
     *,
     from_format: Annotated[
         str | None,
-        typer.Option("--from", metavar="FORMAT", help="Its format, if its name does not tell."),
+        typer.Option("--from", metavar="FORMAT", help="Input format (default: from the file name)."),
     ] = None,
     sample: Annotated[int, typer.Option(min=0, help="Draw this many random configurations.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws; the same seed gives the same ones.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for --sample.")] = 0,
     to_format: Annotated[
         str | None,
         typer.Option("--to", metavar="FORMAT", help=f"Write the space as one of {_WRITTEN}."),

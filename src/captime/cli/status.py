@@ -374,9 +374,9 @@ def _event(event: dict[str, Any]) -> str:
 def dashboard_command(
     ledger: LedgerArgument,
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 chooses a free one.")] = 0,
     host: Annotated[str, typer.Option(help="Where to listen; this machine only by default.")] = "127.0.0.1",
-    open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TLS certificate, for hosts that others can reach.")
     ] = None,

@@ -74,7 +74,7 @@ def utility_command(
     From a sentence to a utility:
 
     "Worthless after 5 minutes" is --worthless-after 5min and gives
-    uniform(300), whose worth drains away evenly. If an answer just in time
+    uniform(300), which loses its worth evenly. If an answer just in time
     is as good as one at once, it is --deadline 5min and gives step(300).
 
     "I pay 2 EUR an hour and an answer is worth 1 EUR" is --pay-per-hour 2

@@ -59,7 +59,7 @@ def validate_command(
     ] = None,
     generate: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Where instances are generated: how many further ones to make."),
+        typer.Option(metavar="N", min=1, help="With a generator: number of further instances to make."),
     ] = None,
     configs: Annotated[
         str,
@@ -73,7 +73,8 @@ def validate_command(
         Path | None, typer.Option(metavar="FILE", help="The scenario; the one that the ledger names by default.")
     ] = None,
     captime: Annotated[
-        str | None, typer.Option(metavar="TIME", help="For every run; where u is 0.01 by default.")
+        str | None,
+        typer.Option(metavar="TIME", help="Captime of every run; by default the time at which the utility is 0.01."),
     ] = None,
     delta: Annotated[float, typer.Option(help="Allowed probability that any interval is wrong.")] = 0.1,
     own: Annotated[
@@ -83,7 +84,7 @@ def validate_command(
         ),
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run chosen configurations on held-out instances: utilities and improvement with their bounds.
@@ -229,7 +230,7 @@ def pattern_typed(typed: str, option: str = "--instances") -> str:
 def _warn(met: Sequence[str], n_instances: int) -> None:
     if met:
         typer.echo(
-            f"captime: the campaign has met {len(met):,} of these {n_instances:,} instances, such as "
+            f"captime: the campaign has used {len(met):,} of these {n_instances:,} instances, such as "
             f"{printable(met[0])!r}; they are not held out, and what is said about them may be luck. Name instances "
             "that it has not run on.",
             err=True,

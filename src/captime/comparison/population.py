@@ -101,7 +101,7 @@ def try_commands(scenario: Scenario, ledger: Path, jobs: int | None, interrupted
     Args:
         scenario: What is to be compared, with draws with replacement.
         ledger: Of the comparison.
-        jobs: How many runs are made at once.
+        jobs: Number of runs at the same time.
         interrupted: Whether the user wants an end.
     """
     parts = replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": None})).build()
@@ -123,7 +123,7 @@ def trial_words(found: Repeatability) -> str:
     """Return what the trial showed and what follows, in a sentence."""
     if found.holds:
         return (
-            "each command runs every file at most once, because trial runs took the same time again; the claim is "
+            "each command runs every file at most once, because repeated trial runs took the same time; the claim is "
             "about exactly these files. The trial runs do not count"
         )
     first, second = next(iter(found.pairs))

@@ -72,8 +72,8 @@ def proposed_utility(
         seen = f"only {len(answered)} of {len(times)} trial runs answered within {duration_text(captime)}"
     scale = rounded_scale(usual)
     words = (
-        f"no utility is given, and {seen}; so an answer is taken to be worth half as much after "
-        f"{duration_text(scale)}. These runs do not count. Say --half-after or --deadline to choose yourself"
+        f"no utility is given, and {seen}; so an answer is assumed to be worth half as much after "
+        f"{duration_text(scale)}. The trial runs do not count. Use --half-after or --deadline to choose another"
     )
     return Proposal(str(half_after(scale)), words)
 

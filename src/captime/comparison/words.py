@@ -149,7 +149,7 @@ def _interval(gate: Gate) -> str:
 def _about(comparison: Comparison) -> str:
     stream = comparison.campaign.question.stream
     if comparison.campaign.question.population is Population.THESE:
-        return f"the mean over exactly these {stream.length:,} instances, each met at most once"
+        return f"the mean over exactly these {stream.length:,} instances, each run at most once"
     if stream.population == "finite":
         return f"the mean over exactly these {stream.n_instances:,} instances, drawn with replacement"
     return "all instances that these are a fair sample of"

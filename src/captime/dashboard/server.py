@@ -25,7 +25,7 @@ class Address:
 
     Attributes:
         host: A name or address of this machine.
-        port: 0 for any that is free.
+        port: Port; 0 chooses a free one.
         certificate: TLS material, for hosts that others can reach.
         key: Its private key.
         public: Whether the user knows that others can reach it.

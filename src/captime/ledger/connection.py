@@ -177,7 +177,7 @@ def sqlite_note(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> str |
         return None
     told = ".".join(map(str, version))
     return (
-        f"SQLite {told} has a rare race between two writers (mended in 3.44.6, 3.50.7 and 3.51.3). captime has exactly "
+        f"SQLite {told} has a rare race between two writers (fixed in 3.44.6, 3.50.7 and 3.51.3). captime has exactly "
         "one writer and opens everything else read-only, so it cannot happen here; do not write to a ledger yourself"
     )
 

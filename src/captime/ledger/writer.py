@@ -154,7 +154,7 @@ def check_end(connection: sqlite3.Connection, path: Path, campaign: str, *, log_
             "here",
         )
     if mark is not None and mark.campaign == campaign:
-        return f"it goes at least as far as its lock file remembers (row {mark.sequence})"
+        return f"no row is missing at its end, going by its lock file (row {mark.sequence})"
     return "its write-ahead log is beside it" if left_open(path) else "it was closed in good order"
 
 

@@ -28,7 +28,7 @@ class Phase:
         n_configs: Size of its pool.
         config: Its leader.
         epsilon: How far the best of the pool may be above the leader.
-        gamma: The share of luckiest configurations of the whole space that the pool may have missed.
+        gamma: The best fraction of the whole space that the pool may have missed.
         decisions: Decisions until its end, from the first phase on.
     """
 
@@ -41,7 +41,7 @@ class Phase:
 
 
 class Coup(Optimist):
-    """OUP on a growing pool: nearly as good as the best of the whole space but for its luckiest gamma share.
+    """OUP on a growing pool: nearly as good as the best outside the top gamma of the space.
 
     The configurations of the table are taken as independent draws from the space, in the order of the table. A phase p
     works on the first n_p of them until epsilon is below epsilon_p = exp(-p · epsilon_rate); gamma_p is
@@ -52,7 +52,7 @@ class Coup(Optimist):
     Args:
         problem: The question.
         rule: When captimes double, as in `oup`.
-        variant: `recommended` takes the smallest pool that is likely enough to hold one of the luckiest gamma share,
+        variant: `recommended` takes the smallest pool that is likely enough to hold one of the best gamma fraction,
             compares the leader with the *others* only, and ends the captimes where they stop being of use.
             `as-published` decides exactly like the authors' code: pools from e^(-gamma·n), the leader compared with
             itself too, last instance unused, first captime 1 s, captimes unbounded.
@@ -121,7 +121,7 @@ class Coup(Optimist):
         return math.exp(-phase * self._rates[1])
 
     def _pool_size(self, delta: float, phase: int) -> int:
-        """Return n_p: n_p draws miss the luckiest gamma_p with probability at most 3·delta / (π²p²)."""
+        """Return n_p: n_p draws miss the best gamma_p with probability at most 3·delta / (π²p²)."""
         miss, gamma = delta * PhaseBudget(delta, 1, phase).pool_share(), self._gamma_of(phase)
         # (1 - γ)^n <= miss exactly; the authors use (1 - γ)^n <= e^(-γn) first.
         needed = math.log(miss) / math.log1p(-gamma) if self._exact_pool else -math.log(miss) / gamma

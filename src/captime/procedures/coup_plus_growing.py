@@ -58,7 +58,7 @@ class GrowingCoupPlus(CoupPlus):
 
     Args:
         problem: The question.
-        gamma: Goal besides epsilon: the share of luckiest configurations that may be missed; 1 for none.
+        gamma: Goal besides epsilon: the best fraction of the space that may be missed; 1 for none.
         first_draws: How many configurations it begins with.
     """
 
@@ -81,7 +81,7 @@ class GrowingCoupPlus(CoupPlus):
         self._certificate = self._statement(0, None, 1.0 if self._pool > 1 else 0.0)
 
     def gamma(self) -> float:
-        """The share of luckiest configurations that the draws so far may have missed."""
+        """The best fraction of the space that the draws so far may have missed."""
         return -math.expm1(math.log(3.0 * self.problem.delta / (math.pi * self._pool) ** 2) / self._pool)
 
     def _statement(self, config: int, challenger: int | None, epsilon: float) -> Certificate:

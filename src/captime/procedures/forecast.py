@@ -45,7 +45,7 @@ class Forecast:
 
     Args:
         n_instances: How many there are.
-        n_configs: How many configurations are compared.
+        n_configs: Number of configurations compared.
         delta: Allowed probability of a wrong certificate.
         spread: Standard deviation of the difference of two utilities on one instance.
         population: What the goal is about. Where that is exactly these, the second claim comes from the same race;

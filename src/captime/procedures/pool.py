@@ -41,7 +41,7 @@ _RUNS_TO_CLEAR = 16
 
 
 class Pool(PoolCertificates):
-    """The race on a pool that grows: within epsilon of the best of an endless space, its luckiest gamma left out.
+    """The race on a pool that grows: within epsilon of the best outside the top gamma of an endless space.
 
     Who comes when is said by the problem (`Problem.pool`); without a word every configuration is a random draw, in the
     order of their indices. The pool asks for configurations that do not exist yet by ordering runs of them: new indices
@@ -49,7 +49,7 @@ class Pool(PoolCertificates):
 
     Args:
         problem: The question.
-        gamma: Goal: the share of luckiest configurations that may be missed; 0 for "as small as it gets".
+        gamma: Goal: the best fraction of the space that may be missed; 0 for "as small as it gets".
         stop: Content when `both` goals are reached, or with `epsilon` or `gamma` alone.
         boost: B of the random captimes: at least 1; larger lets more runs finish and costs more time a run.
         pilot: Positions on which newcomers are ranked; lower bounds and duels use later ones only.

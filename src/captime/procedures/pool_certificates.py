@@ -92,7 +92,7 @@ class PoolCertificates(PoolStanding):
 
     Args:
         problem: The question.
-        gamma: Goal: the share of luckiest configurations that may be missed; 0 for "as small as it gets".
+        gamma: Goal: the best fraction of the space that may be missed; 0 for "as small as it gets".
         stop: Content when `both` goals are reached, or with `epsilon` or `gamma` alone.
         board: Where scores are kept.
 

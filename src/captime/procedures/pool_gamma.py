@@ -1,6 +1,6 @@
 """How much of a space its random draws may have missed: gamma, right at every number of draws at once.
 
-Let OPT^γ be the utility that the luckiest share γ of the space reaches. After n independent draws none of them reaches
+Let OPT^γ be the utility that the best fraction γ of the space reaches. After n independent draws none of them reaches
 it with probability at most (1 - γ)^n. For *one* γ these events shrink as n grows, so one payment covers all later n.
 Here several γ are paid at once, as bets: the wealth Σ w_γ / (1 - γ)^n over those γ that no draw has reached yet is a
 fair game from 1, and by Ville it reaches 1/α at any n with probability at most α. A goal that is known beforehand gets
@@ -58,7 +58,7 @@ class GammaBets:
         self._known: list[float] = [1.0]
 
     def after(self, draws: int) -> float:
-        """Return the share of luckiest configurations that `draws` draws may have missed; 1 if nothing can be said."""
+        """Return the best fraction of the space that `draws` draws may have missed; 1 if nothing can be said."""
         while len(self._known) <= draws:
             # A share that no draw has hit pays; the smallest share up to which that would have made rich is excluded.
             wealth = np.logaddexp.accumulate(self._log_weights + len(self._known) * self._log_growth)

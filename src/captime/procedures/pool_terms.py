@@ -15,7 +15,7 @@ Stop = Literal["both", "epsilon", "gamma"]
 Effort = Literal["search", "balanced", "certify"]
 """What CPU time is mainly spent on: finding better configurations, both, or the certificate."""
 
-# Shares of delta: that the draws missed the luckiest gamma; upper bounds; duels; lower bounds; the upper end shown.
+# Shares of delta: that the draws missed the best gamma; upper bounds; duels; lower bounds; the upper end shown.
 # The number of draws grows with the logarithm of its share, and so do the runs of each draw with that of theirs.
 DRAWS, UPPER, PAIRED, LOWER, SHOWN = 0.4, 0.22, 0.23, 0.1, 0.05
 SHARES = (("draws", DRAWS), ("upper", UPPER), ("paired", PAIRED), ("lower", LOWER), ("shown", SHOWN))

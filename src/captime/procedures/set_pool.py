@@ -35,11 +35,11 @@ _USUAL_PRICE = 2.0
 
 
 class FixedSetPool(SetSchedule):
-    """A pool on a fixed set: within epsilon of the best of a space on exactly these instances, its luckiest left out.
+    """A pool on a fixed set: within epsilon of the best outside the top gamma, on exactly these instances.
 
     Args:
         problem: The question; `n_instances` is the size of the set, `pool` says which configurations come when.
-        gamma: Goal: the share of luckiest configurations that may be missed; 0 for "as small as it gets".
+        gamma: Goal: the best fraction of the space that may be missed; 0 for "as small as it gets".
         stop: Content when `both` goals are reached, or with `epsilon` or `gamma` alone.
         pilot: Positions on which random draws are ranked; bets use later ones only. By default about half the root of
             the number of instances, at most 8.

@@ -72,7 +72,7 @@ class SetForecast:
     Attributes:
         n_instances: How many there are.
         delta: Allowed probability of a wrong certificate.
-        jobs: How many runs are made at once.
+        jobs: Number of runs at the same time.
     """
 
     n_instances: int
@@ -184,7 +184,7 @@ class ProgressView:
             rows.insert(1, ("gamma", f"{gamma_words(held, 3)}{goal}"))
         if held.other is not None:
             near = f"within {rounded_up(held.other.epsilon)}" if held.other.epsilon < 1.0 else "nothing yet"
-            rows.insert(1, ("other claim", f"{_ABOUT[held.other.population]}: {near}"))
+            rows.insert(1, (_ABOUT[held.other.population], near))
         if self._outlook is not None and self._goal > 0.0 and self._clock + executor.now < _FIRST_MINUTES:
             rows += self._outlook.rows(held, self._goal, tally)
         self._rows = [*self._more(), *rows]

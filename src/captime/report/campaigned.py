@@ -230,7 +230,10 @@ def _repeated(result: CampaignResult) -> list[str]:
     again = result.census.verdicts["lost"] + result.census.verdicts["cancelled"]
     if again and result.question.program.repeatable:
         words = "1 run was" if again == 1 else f"{again:,} runs were"
-        said.append(f"{words} lost or stopped early; made again with its seed, a run takes the time it would have.")
+        said.append(
+            f"{words} lost or stopped early; it is assumed that a run takes the same time when it is repeated with its "
+            "seed."
+        )
     return said
 
 
@@ -246,13 +249,13 @@ def assumptions(result: CampaignResult) -> list[str]:
             f"replacement (seed {question.seed})."
         )
     elif question.stream.n_instances is None:
-        said.append(f"Instances are independent draws of the generator, by seeds derived from {question.seed}.")
+        said.append(f"Instances are independent draws of the generator, with seeds derived from {question.seed}.")
     else:
         given = question.stream.describe().get("sampling") == "given"
         order = IN_THE_ORDER_GIVEN if given else f"in random order (seed {question.seed})"
         said.append(
-            f"The {question.stream.n_instances:,} instances are independent draws from what you care about, met "
-            f"{order}, each once."
+            f"The {question.stream.n_instances:,} instances are independent draws from the distribution of "
+            f"interest, run {order}, each once."
         )
     said += _duplicates(question.stream)
     said += _repeated(result)
@@ -260,7 +263,7 @@ def assumptions(result: CampaignResult) -> list[str]:
     here = f"on this machine as it was (isolation {result.isolation}, {result.jobs} at once)"
     said.append(f"Time is {clock}, {result.place or here}.")
     if math.isfinite(question.ceiling):
-        said.append(f"No run was given more than {duration_text(question.ceiling)}; what lies behind it stays unknown.")
+        said.append(f"No run was given more than {duration_text(question.ceiling)}; longer runtimes stay unknown.")
     failed = sum(census.verdicts[word] for word in ("crash", "wrong", "unknown", "memout", "output"))
     if failed:
         said.append(
@@ -299,11 +302,14 @@ def these_words(count: int, seed: str, held: Certificate) -> list[str]:
         held: The certificate.
     """
     best = f'"Best" means best on average over exactly these {count:,} instances, each with its seed'
-    said = [f"{best}, met in random order{seed}; nothing is assumed about where they come from."]
+    said = [f"{best}, run in random order{seed}; nothing is assumed about where they come from."]
     if held.gamma is not None:
-        said.append("They were not chosen by how configurations do on them that were drawn from the space.")
+        said.append("They were not chosen by the results of configurations that were drawn from the space.")
     if held.other is not None:
-        said.append("Only the claim about what is to come takes them as independent draws from that.")
+        said.append(
+            "Only the claim about instances to come assumes that these are independent draws from the same "
+            "distribution."
+        )
     return said
 
 

@@ -406,7 +406,7 @@ def caption(table: ConfigurationTable, shown: int) -> str:
     """Return what has to be known to read the table, in one or two sentences."""
     left = len(table) - shown
     more = f"{left:,} more configurations are not shown. " if left > 0 else ""
-    about = " about more instances like these" if table.on_set else ""
+    about = ", for more instances like these," if table.on_set else ""
     return (
         f"{more}Utilities are estimates, with capped runs accounted for; all intervals hold at once{about} with "
         f"probability at least {100 * (1 - table.delta):g} %."

@@ -247,7 +247,7 @@ def _instances(story: Story) -> str:
         )
     count = f"The {len(listed):,} instances" if isinstance(listed, list) else "Instances"
     order = IN_THE_ORDER_GIVEN if sampling == "given" else f"in an order fixed beforehand{seed}"
-    return f"{count} are independent draws from what you care about, met {order}."
+    return f"{count} are independent draws from the distribution of interest, run {order}."
 
 
 def quality(story: Story) -> list[tuple[str, str]]:

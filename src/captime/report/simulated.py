@@ -100,7 +100,8 @@ def simulation_assumptions(result: Simulation) -> list[str]:
     else:
         order = f"in random order (seed {result.seed})" if result.sampling == "shuffle" else "in the recorded order"
         said.append(
-            f"The {table.n_groups:,} instances are independent draws from what you care about, met {order}, each once."
+            f"The {table.n_groups:,} instances are independent draws from the distribution of interest, run {order}, "
+            "each once."
         )
     if result.repeats or result.certificate.population is Population.THESE:
         said.append(SAME_TIME)
@@ -112,7 +113,7 @@ def simulation_assumptions(result: Simulation) -> list[str]:
         said.append(f"A run recorded at the timeout of {table.limit:g} s counts as at least that long.")
     if table.never_finished > 0:
         said.append(
-            f"Crashes and the like ({table.never_finished:.1%} of the runs) never finish and are worth nothing."
+            f"Crashed and failed runs ({table.never_finished:.1%} of the runs) never finish and are worth nothing."
         )
     return said
 

@@ -214,7 +214,7 @@ def _claim(account: Account) -> str:
 def _near_in_space(account: Account, gamma: float) -> str:
     """Both halves of the claim (docs/pools.md): about the space, which draws speak for, and about each one tried."""
     held = account.certificate
-    space = f"the best of the space, its luckiest {rounded_up(100 * gamma, 1)} % left out"
+    space = f"the best configuration outside the top {rounded_up(100 * gamma, 1)} % of the space"
     first = "first " if account.left_of > held.n_configs else ""
     draws = "" if account.draws is None else f" ({account.draws} of them random draws)"
     tried = f"each of the {first}{held.n_configs} configurations tried{draws}"
@@ -268,7 +268,7 @@ def _good_for(claim: Certificate) -> tuple[str, str]:
             use = "for a set that is used again, such as a benchmark or a nightly suite"
             return "these instances", f"{near}: {use}"
         case Population.DRAWN:
-            use = "for instances to come, if these are a fair sample of them; only more instances narrow it for good"
+            use = "for instances to come, if these are a fair sample of them; only more instances can narrow it further"
             return "more like them", f"{near}: {use}"
 
 

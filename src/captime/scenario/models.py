@@ -149,7 +149,7 @@ class TargetSection(Section):
     )
     compare_answers: bool = Field(default=True, description="Stop if two configurations contradict each other.")
     time: Literal["measured", "reported"] = Field(default="measured", description="Which time counts.")
-    clock: Literal["cpu", "wall"] = Field(default="cpu", description="On which clock runs are capped and measured.")
+    clock: Literal["cpu", "wall"] = Field(default="cpu", description="Clock by which runs are capped and measured.")
     ceiling: Duration | None = Field(default=None, gt=0, description="No run is given more time than this.")
     wall_factor: float = Field(default=5.0, ge=1, description="Wall-clock guard, as a multiple of the captime.")
     memory: Size | None = Field(default=None, description="Memory of the whole process tree.")
@@ -192,7 +192,7 @@ class StopSection(Section):
 
     epsilon: float = Field(default=0.1, ge=0, lt=1, description="The goal: within this of the best.")
     gamma: float | None = Field(
-        default=None, ge=0, lt=1, description="On a space, the other goal: the share of luckiest that may be missed."
+        default=None, ge=0, lt=1, description="On a space, the other goal: the best fraction of it that may be missed."
     )
     cpu: Duration | None = Field(default=None, gt=0, description="CPU time of the whole campaign.")
     wall: Duration | None = Field(default=None, gt=0, description="Wall-clock time from now.")

@@ -100,7 +100,7 @@ files = "instances/*.cnf"         # one pattern or a list of them
 
 [stop]                            # whichever comes first
 epsilon = 0.1                     # the goal: within this of the best
-# gamma = 0.1                     # on a space: of its best but for the luckiest 10 %; left out: as the procedure says
+# gamma = 0.1                     # on a space: the best 10 % of it may be missed; left out: as the procedure says
 cpu = "10m"                       # CPU time in all; left out: no limit
 # wall = "1h"                     # wall-clock time; left out: no limit
 # until = "18:30"                 # a time of day; left out: none

@@ -62,7 +62,7 @@ def simulate(
         accounting: `restart` (a cut run is paid again in full when its captime rises) or `resume` (only what is added).
         options: Options of the procedure.
         budget: Stop once this many CPU seconds are spent.
-        timeout: The table's own timeout, where the file does not say it.
+        timeout: Timeout of the recorded runs, if the file does not state it.
         unsafe_format: Name of a format that is only read on request, such as `pickle`.
         observer: Called after every decision or batch of decisions.
         interrupted: Asked between decisions; True stops with the certificate held so far.

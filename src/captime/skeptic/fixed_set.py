@@ -32,6 +32,8 @@ _GRAIN = 2.0**40
 _SLACK = 1e-9
 # Means of middles are rounded; nearer ones are equal.
 _TIE = 1e-9
+# The two claims of a certificate, as notes of the ledger and as the account name them.
+_CLAIMS = {"set": "claim about these instances", "drawn": "claim about more like them"}
 
 
 class ShareTable(Protocol):
@@ -153,7 +155,7 @@ class SetCheck(Check):
             if len(set(abouts)) != len(abouts):
                 raise LedgerDamaged(f"the ranking of the claim {name!r} was changed on the way: it has to stay")
             sequence = first[size if name == "set" else 0, held.start, held.ranking]
-            self._check_in_time(held, sequence)
+            self._check_in_time(name, held, sequence)
             self._check_ranking(name, held, sequence)
             self._check_joined(held)
         of_set, before = found["set"], self._size_before()
@@ -169,7 +171,7 @@ class SetCheck(Check):
         added = [int(str(note.facts["length"])) for note in self.books.notes if note.kind == "instances"]
         return (self.question.length or 0, *added)[-2] if added else 0
 
-    def _check_in_time(self, terms: _Terms, sequence: int) -> None:
+    def _check_in_time(self, name: str, terms: _Terms, sequence: int) -> None:
         ranked = sorted([*terms.ranking, *(config for config, _ in terms.joined)])
         if ranked != list(range(self.books.n_configs)):
             raise LedgerDamaged(f"the ranking names {len(ranked)} of {self.books.n_configs} configurations")
@@ -180,7 +182,9 @@ class SetCheck(Check):
                         f"row {run.began} starts configuration {config} on position {position}, before row {sequence} "
                         f"fixed the ranking for positions from {terms.start} on"
                     )
-        self.account.append(f"start (position {terms.start}) and ranking were written down before the first run there")
+        self.account.append(
+            f"{_CLAIMS[name]}: start (position {terms.start}) and ranking were written down before the first run there"
+        )
 
     def _check_ranking(self, name: str, terms: _Terms, sequence: int) -> None:
         """Check that a ranking follows from what was known of the first positions when it was written down."""
@@ -207,7 +211,7 @@ class SetCheck(Check):
                     f"the ranking of the claim {name!r} has configuration {terms.ranking[place]} before "
                     f"{terms.ranking[place + 1]}, which had done better on the first {length} positions: it was changed"
                 )
-        self.account.append(f"the ranking follows from the first {length} positions")
+        self.account.append(f"{_CLAIMS[name]}: the ranking follows from the first {length} positions")
 
     def _means_at(self, known: Mapping[int, Run], length: int) -> tuple[float, float]:
         """Return between which ends the mean of the middles on the first positions was, as far as that is known.

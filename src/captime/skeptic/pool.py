@@ -200,7 +200,7 @@ class PoolCheck(Check):
                 f"the certificate says that number {held.config} is worth at most {held.utility_high!r}, which the "
                 "rows do not show"
             )
-        self.account.append(f"its worth is between {held.utility_low:.6g} and {held.utility_high:.6g}")
+        self.account.append(f"its expected utility is between {held.utility_low:.6g} and {held.utility_high:.6g}")
 
 
 def check_draws(check: Check, who: Sequence[Arrival]) -> None:

@@ -233,7 +233,7 @@ class RaceCheck(Check):
                 f"the certificate says that number {held.config} is worth at most {held.utility_high!r}, which the "
                 "rows do not show"
             )
-        self.account.append(f"its worth is between {held.utility_low:.6g} and {held.utility_high:.6g}")
+        self.account.append(f"its expected utility is between {held.utility_low:.6g} and {held.utility_high:.6g}")
 
 
 def _first_started_from(books: Books, position: int) -> int | None:

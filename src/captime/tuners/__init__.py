@@ -25,7 +25,7 @@ def read_incumbents(path: Path, top: int | None = None, study: str | None = None
     Args:
         path: A storage of Optuna, a run history of SMAC3, a log of irace, or a CSV file of settings.
         top: How many configurations, best first; left out, the incumbent, and all rows of a CSV file.
-        study: Which study, where a storage of Optuna has several.
+        study: Study to read, if Optuna's storage has several.
     """
     try:
         with open_limited(path, _LARGEST) as stream:

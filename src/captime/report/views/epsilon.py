@@ -46,7 +46,7 @@ _CAPTION = (
     "one was added; what was certified before stays true. Small marks: configurations that left the race then."
 )
 _GAMMA = (
-    " Gamma is the share of luckiest configurations left out; at 0 the certificate is about every configuration, "
+    " Gamma is the best fraction of the space that is left out; at 0 the certificate is about every configuration, "
     "in this space or any other, and rests on the leader's own bound alone."
 )
 _MOST_MARKS = 150

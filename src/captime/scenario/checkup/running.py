@@ -360,7 +360,7 @@ def try_cap(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome]) -> list
         ended = "?" if outcome.verdict is None else outcome.verdict.value
         found = f"{name!r} took {duration_text(whole)}, was given half of that, and still ended as {ended}"
         return [Finding("cap", "note", found, "its times vary; see repeatability", facts)]
-    found = f"{name!r} was stopped at {duration_text(captime)}, {over * 1e3:.1f} ms late, and nothing of it was left"
+    found = f"{name!r} was stopped at {duration_text(captime)}, {over * 1e3:.1f} ms late, and no process of it was left"
     return [Finding("cap", "well", found, facts=facts)]
 
 
@@ -398,7 +398,9 @@ def try_escape(isolation: str | None, folder: Path, *, memory: int | None = None
     findings = [_isolation(level, found, facts)]
     if memory is not None and not limits_memory:
         findings.append(_watched_memory(memory))
-    told = f"{overhead.added * 1e3:.1f} ms per run beside the program (at worst {overhead.worst * 1e3:.1f} ms)"
+    told = (
+        f"{overhead.added * 1e3:.1f} ms per run on top of the program itself (at worst {overhead.worst * 1e3:.1f} ms)"
+    )
     findings.append(Finding("overhead", "well", told, facts={"added": overhead.added, "worst": overhead.worst}))
     return findings
 
