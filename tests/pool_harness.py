@@ -99,7 +99,7 @@ class WatchedPool(Pool):
         run, known = self._frontier(), self._asked_for
         targets = super().ask(slots)
         if len(targets) == 0 and self.finished() is None and not self._busy.any():
-            raise InvariantViolated(f"the pool wants nothing and is not done; it has {self._ordered}")
+            raise InvariantViolated(f"the pool wants nothing and is not done; it has {self._agenda.ordered}")
         for config in targets.config[targets.config >= known].tolist():
             if self.terms.origin(config) == "model":
                 self.seconds[config, :run] = 1.0

@@ -22,10 +22,10 @@ from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures import Problem
+from captime.procedures.board import Board
 from captime.procedures.duels import Duels
 from captime.procedures.race import Race
 from captime.procedures.race_terms import SHARES
-from captime.procedures.scoreboard import Scoreboard
 from captime.procedures.warm_start import WarmStart
 from captime.sources.replay import Replay
 from captime.targets import Targets
@@ -43,8 +43,8 @@ RACE_KINDS = (*KINDS, "scout", "certificate")
 """Whole races also have a scout with a lower bound of its own, and say something false only if one of these fails."""
 
 # The race's own bets, and the bins of its scores.
-_BOARD = Scoreboard(1, 1.0 / BOOST)
-NODES: FloatArray = _BOARD._below.nodes
+_BOARD = Board(1, 1.0 / BOOST)
+NODES: FloatArray = _BOARD._bets.nodes
 FRACTIONS: FloatArray = Duels(1, np.array([0.1]))._mixture.fractions
 # Values that are not few are rounded to this many, to the safe side, before they are counted.
 _FEW = 48
@@ -211,7 +211,7 @@ def warm_starts(world: RaceWorld, low: FloatArray, delta: float) -> Prior:
             ranking = warm.judge(reached / pilot[:, k])
         start = race._warm.positions = warm.positions
         race._begin(ranking)
-        log_rank[:, k] = race._log_rank
+        log_rank[:, k] = race.levels.log_rank
     return Prior(start, pilot, log_rank, race)
 
 
@@ -329,7 +329,7 @@ def race_failures(world: RaceWorld, racing: Racing, repetitions: int, seed: int)
     )
     model = racing.kind(problem, **racing.options)  # type: ignore[arg-type]  # mixed options, checked by the race
     # Tables of logarithms never change, so all races share them.
-    shared = {id(part): part for part in (model._board._below, model._board._above, model._duels._mixture)}
+    shared = {id(part): part for part in (model._board._bets, model._duels._mixture)}
     wrong: dict[str, list[bool]] = {kind: [] for kind in RACE_KINDS}
     for _ in range(repetitions):
         race = copy.deepcopy(model, shared.copy())

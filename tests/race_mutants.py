@@ -13,9 +13,9 @@ from captime.bounds.paired_mixture import PairedMixture
 from captime.bounds.wealth_table import bins_above, bins_below
 from captime.certificate import Certificate
 from captime.plans.random_captimes import RandomCaptimes
+from captime.procedures.board import Board
 from captime.procedures.duels import Duels
 from captime.procedures.race import Race
-from captime.procedures.scoreboard import Scoreboard
 from captime.tally import Tally
 from captime.utilities import parse_utility
 from race_harness import WatchedRace
@@ -148,10 +148,10 @@ class DuelsRoundDown(PairedMixture):
         return bins_below(differences, self.differences)
 
 
-def board(least: float, kind: type[BinnedMixture] = BinnedMixture) -> Scoreboard:
+def board(least: float, kind: type[BinnedMixture] = BinnedMixture) -> Board:
     """A scoreboard of two configurations that rounds in that way."""
-    made = Scoreboard(2, least)
-    made._below = kind(made._below.grid, made._below.candidates, made._below.nodes)
+    made = Board(2, least)
+    made._bets = kind(made._bets.grid, made._bets.candidates, made._bets.nodes)
     return made
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.plans.random_captimes import RandomCaptimes
-from captime.procedures.scoreboard import Scoreboard
+from captime.procedures.board import Board
 from captime.procedures.scout import Scout
 from captime.utilities import Utility, parse_utility
 from race_harness import DELTA, NODES, log_evidence, lower_wrong, paired_wrong, plan_for, scores, upper_wrong
@@ -221,7 +221,7 @@ def champion_judged_on_its_choice(rng: np.random.Generator, repetitions: int) ->
     At a level of 0.2 instead of the scout's own small share, so that something can be seen.
     """
     faulty, honest = np.zeros(repetitions, dtype=np.bool_), np.zeros(repetitions, dtype=np.bool_)
-    board = Scoreboard(1, 1.0)
+    board = Board(1, 1.0)
     for k in range(repetitions):
         score = zero_one(rng, 8, 60)
         for verdict, again in ((faulty, True), (honest, False)):

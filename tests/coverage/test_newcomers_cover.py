@@ -211,7 +211,7 @@ class FavouritesAtTheFront(MeddledPool):
     patience = 40
 
     def _next(self, config: int, least: int) -> int:
-        if self._ordered[config] == 0 and config in self.terms.late:
+        if self._agenda.ordered[config] == 0 and config in self.terms.late:
             return max(least, self._pilot)
         return super()._next(config, least)
 

@@ -29,7 +29,7 @@ class ProposalsBeginAtTheFront(WatchedPool):
     """Planted: what a model proposed is judged on positions that the model has seen."""
 
     def _next(self, config: int, least: int) -> int:
-        if self._ordered[config] == 0:
+        if self._agenda.ordered[config] == 0:
             return max(least, self._pilot)
         return super()._next(config, least)
 
@@ -38,13 +38,13 @@ class BeginsWithTheBatchBefore(WatchedPool):
     """Planted: proposals begin where the batch before them began, which their model has seen by now."""
 
     def _next(self, config: int, least: int) -> int:
-        if self._ordered[config] or self.terms.origin(config) != "model":
+        if self._agenda.ordered[config] or self.terms.origin(config) != "model":
             return super()._next(config, least)
         fronts = self.__dict__.setdefault("fronts", [])
         if self._frontier() not in fronts:
             fronts.append(self._frontier())
         self._board.begin_at(config, fronts[max(0, len(fronts) - 2)])
-        return self._board.start(config) + max(least, self._pilot)
+        return int(self._board.start[config]) + max(least, self._pilot)
 
 
 COUNTING = Campaigns(LUCKY_FEW, 0.02, terms=WITH_MODEL, listed=(0.4,), kind=CountsProposals)

@@ -180,7 +180,7 @@ def rounded(kind: type[BinnedMixture], *, side: str) -> Trap:
     """Scores on the wrong side of the bins, by as much as can be."""
 
     def spring(rng: np.random.Generator, repetitions: int) -> Verdicts:
-        grid = board(0.8)._below.grid
+        grid = board(0.8)._bets.grid
         inside = 1e-6 if side == "lower" else -1e-6
         values = grid[[10, 20]] + inside
         verdicts = []
@@ -189,9 +189,8 @@ def rounded(kind: type[BinnedMixture], *, side: str) -> Trap:
             wrong = np.zeros(repetitions, dtype=np.bool_)
             for k in range(repetitions):
                 chosen = values[rng.integers(2, size=3000)]
-                judged._low_counts[:] = judged._loss_counts[:] = 0
-                judged.count[:] = judged.total[:] = 0
-                judged.add(0, chosen, chosen, race=True)
+                judged.forget(0)
+                judged.settle(0, chosen, chosen)
                 log_inverse = np.array([-math.log(DELTA)])
                 lower, upper = judged.lower(np.array([0]), log_inverse), judged.upper(np.array([0]), log_inverse)
                 wrong[k] = bool(lower[0] > values.mean() if side == "lower" else upper[0] < values.mean())
@@ -210,8 +209,8 @@ def rounded_duels(rng: np.random.Generator, repetitions: int) -> Verdicts:
         for k in range(repetitions):
             judged, both = duels(np.array([gap - 1e-6]), made), board(0.8)
             leader = 0.8 + 0.09 * rng.random(3000)
-            both.add(0, leader, leader, race=True)
-            both.add(1, leader + gap, leader + gap, race=True)
+            both.settle(0, leader, leader)
+            both.settle(1, leader + gap, leader + gap)
             who = judged.due(both, 0)
             wrong[k] = bool(judged.margins(both, 0, who, -math.log(DELTA))[0] < gap)
         verdicts.append(wrong)

@@ -13,12 +13,13 @@ from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
+from captime.procedures.board import ALL_OPEN, Board
+from captime.procedures.duels import Duels, margins
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.pool import Pool
-from captime.procedures.pool_board import PoolBoard
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.race import Race
-from captime.procedures.race_terms import Latecomers, margins
+from captime.procedures.race_terms import Latecomers
 from captime.procedures.warm_start import WarmStart
 from captime.skeptic.late import Late
 from captime.sources.replay import Replay
@@ -169,58 +170,59 @@ def test_latecomers_pay_as_the_check_says() -> None:
 # ---------------------------------------------------------------------- pools
 
 
-def scored(board: PoolBoard, config: int, low: FloatArray, high: FloatArray) -> None:
-    """A configuration with these scores, from its first position on."""
-    board.enter()
-    board.settle(config, low, high)
+def scored(low: FloatArray, high: FloatArray, later: int = 0) -> Board:
+    """A board of two with these scores, the second one beginning `later`, with a pilot of four positions."""
+    board = Board(2, 0.8, pilot=4, open_shares=ALL_OPEN)
+    board.settle(0, low, low)
+    if later:
+        board.begin_at(1, later)
+    board.settle(1, np.zeros(len(high)), high)
+    return board
+
+
+def margin(board: Board, leader: int = 0) -> float:
+    """By how much the other one may be ahead of the leader."""
+    duels = Duels(2, margins(0.1))
+    duels.restart(board, leader)
+    return float(duels.margins(board, leader, np.array([1 - leader]), 3.0)[0])
 
 
 def test_a_pool_keeps_its_pilot_out_of_lower_bounds_and_duels() -> None:
     """Ranks are made from the pilot; a duel begins where the later of the two does, and takes the worst of both."""
-    pilot, n, level = 4, 200, 3.0
-    boards = []
-    for first in (0.0, 1.0):
-        board = PoolBoard(0.8, margins(0.1), pilot)
-        low = np.concatenate((np.full(pilot, first), np.full(n, 0.9)))
-        scored(board, 0, low, low)
+    n, one, level = 200, np.array([0]), np.array([3.0])
+    boards = [
         # The challenger's scores are open: from 0 to 1.
-        scored(board, 1, np.zeros(pilot + n), np.concatenate((np.full(pilot, 1.0 - first), np.ones(n))))
-        board.lead(0)
-        boards.append(board)
-    assert boards[0].lower(0, level) == boards[1].lower(0, level) > 0.5
-    assert boards[0].margin(1, level) == boards[1].margin(1, level) < 1.0
-    closed = PoolBoard(0.8, margins(0.1), pilot)
-    scored(closed, 0, np.full(pilot + n, 0.9), np.full(pilot + n, 0.9))
-    scored(closed, 1, np.zeros(pilot + n), np.zeros(pilot + n))
-    closed.lead(0)
-    assert closed.margin(1, level) < boards[0].margin(1, level), "an open score must not count as a lost one"
+        scored(np.concatenate((np.full(4, first), np.full(n, 0.9))), np.append(np.full(4, 1.0 - first), np.ones(n)))
+        for first in (0.0, 1.0)
+    ]
+    assert boards[0].lower(one, level)[0] == boards[1].lower(one, level)[0] > 0.5
+    assert margin(boards[0]) == margin(boards[1]) < 1.0
+    closed = scored(np.full(4 + n, 0.9), np.zeros(4 + n))
+    assert margin(closed) < margin(boards[0]), "an open score must not count as a lost one"
     # A leader that begins later: what the challenger did before says nothing about the two.
-    late = PoolBoard(0.8, margins(0.1), pilot)
-    scored(late, 0, np.zeros(50), np.zeros(50))
-    late.enter()
-    late.begin_at(1, 40)
-    late.settle(1, np.full(10, 0.9), np.full(10, 0.9))
-    late.lead(1)
-    late.margin(0, level)
-    counts, done = late._duels[0]
-    assert (int(counts.sum()), done) == (10, 50)
+    late, duels = scored(np.zeros(50), np.full(10, 0.9), later=40), Duels(2, margins(0.1))
+    assert duels.with_news(late, 1).tolist() == [0]
+    duels.margins(late, 1, np.array([0]), level)
+    assert (int(duels._counts[0].sum()), int(duels._common[0])) == (10, 50)
 
 
 def test_a_pool_asks_for_its_bounds_at_the_shares_of_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the best, every arrival has its own share of delta: for its upper bound, and for its duel with the leader."""
-    upper, margin = PoolBoard.upper, PoolBoard.margin
+    upper, weigh = Board.upper, Duels.margins
     asked: list[tuple[str, int, float, int]] = []
 
-    def hear_upper(self: PoolBoard, config: int, log_inverse: float) -> float:
-        asked.append(("upper", config, log_inverse, self._leader))
+    def hear_upper(self: Board, config: IntArray, log_inverse: FloatArray) -> FloatArray:
+        asked.extend(("upper", *each, -1) for each in zip(config.tolist(), log_inverse.tolist(), strict=True))
         return upper(self, config, log_inverse)
 
-    def hear_margin(self: PoolBoard, config: int, log_inverse: float) -> float:
-        asked.append(("duel", config, log_inverse, self._leader))
-        return margin(self, config, log_inverse)
+    def hear_duels(
+        self: Duels, board: Board, leader: int, challengers: IntArray, log_inverse: FloatArray
+    ) -> FloatArray:
+        asked.extend(("duel", *each, leader) for each in zip(challengers.tolist(), log_inverse.tolist(), strict=True))
+        return weigh(self, board, leader, challengers, log_inverse)
 
-    monkeypatch.setattr(PoolBoard, "upper", hear_upper)
-    monkeypatch.setattr(PoolBoard, "margin", hear_margin)
+    monkeypatch.setattr(Board, "upper", hear_upper)
+    monkeypatch.setattr(Duels, "margins", hear_duels)
     rng = np.random.default_rng(4)
     seconds = rng.uniform(1.0, 40.0, (10, 300))
     pool = Pool(Problem(10, UTILITY, 0.1, epsilon=0.2, n_instances=300), gamma=0.5)

@@ -66,7 +66,7 @@ def test_the_level_of_the_one_who_leads_now_would_show_too_much(race: Race) -> N
     """The planted error of a clearance that is carried over: a later rank clears less from the same runs."""
     last = int(race._ranking[-1])  # type: ignore[index]
     challengers = np.array([config for config in range(10) if config not in (last, race.leader)])
-    own, borrowed = race._log_duels(challengers, last), race._log_duels(challengers, int(race._ranking[0]))  # type: ignore[index]
+    own, borrowed = race.levels.duels(last, challengers), race.levels.duels(int(race._ranking[0]), challengers)  # type: ignore[index]
     assert own == pytest.approx(borrowed + np.log(10.0 * 11.0 / 2.0))
 
 

@@ -84,14 +84,14 @@ def test_the_one_named_has_a_certificate_of_its_own(monkeypatch: pytest.MonkeyPa
 def test_the_check_confirms_a_configuration_that_never_led(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A configuration other than the leader is named, and the rows show the claim without the engine."""
     never_led = []
-    statement = race_claims.Claims._statement
+    statement = race_claims.ListClaims._statement
 
     def watch(claims: Race, epsilon: float, challenger: int | None = None, config: int | None = None) -> Certificate:
         never_led.extend([] if config in (None, claims.leader) else [config])
         return statement(claims, epsilon, challenger, config)
 
-    monkeypatch.setattr(race_claims.Claims, "_statement", watch)
-    monkeypatch.setattr(race_claims.Claims, "_consider_leaders", lambda *_: None)
+    monkeypatch.setattr(race_claims.ListClaims, "_statement", watch)
+    monkeypatch.setattr(race_claims.ListClaims, "_consider_leaders", lambda *_: None)
     path = tmp_path / "named.ledger"
     # The first one is ahead in the warm start, the second one from then on.
     seconds = near_ties(2000)

@@ -11,11 +11,11 @@ from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
-from captime.procedures.duels import Duels
+from captime.procedures.board import Board
+from captime.procedures.duels import Duels, margins
 from captime.procedures.options import build_procedure
 from captime.procedures.race import Race
-from captime.procedures.race_terms import SHARES, margins
-from captime.procedures.scoreboard import Scoreboard
+from captime.procedures.race_terms import SHARES
 from captime.procedures.warm_start import WarmStart
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
@@ -266,25 +266,23 @@ class Asked:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """Listens to every question to the scoreboard and to the duels; duels are noted with their leader."""
     heard = Asked()
-    upper, lower, margins = Scoreboard.upper, Scoreboard.lower, Duels.margins
+    upper, lower, margins = Board.upper, Board.lower, Duels.margins
 
-    def hear_upper(self: Scoreboard, config: IntArray, log_inverse: FloatArray) -> FloatArray:
+    def hear_upper(self: Board, config: IntArray, log_inverse: FloatArray) -> FloatArray:
         heard.upper += zip(config.tolist(), log_inverse.tolist(), strict=True)
         return upper(self, config, log_inverse)
 
-    def hear_lower(self: Scoreboard, config: IntArray, log_inverse: FloatArray) -> FloatArray:
+    def hear_lower(self: Board, config: IntArray, log_inverse: FloatArray) -> FloatArray:
         heard.lower += zip(config.tolist(), log_inverse.tolist(), strict=True)
         return lower(self, config, log_inverse)
 
-    def hear_duel(
-        self: Duels, board: Scoreboard, leader: int, challengers: IntArray, log_inverse: FloatArray
-    ) -> FloatArray:
+    def hear_duel(self: Duels, board: Board, leader: int, challengers: IntArray, log_inverse: FloatArray) -> FloatArray:
         assert leader not in challengers
         heard.duels += [(leader, level) for level in log_inverse.tolist()]
         return margins(self, board, leader, challengers, log_inverse)
 
-    monkeypatch.setattr(Scoreboard, "upper", hear_upper)
-    monkeypatch.setattr(Scoreboard, "lower", hear_lower)
+    monkeypatch.setattr(Board, "upper", hear_upper)
+    monkeypatch.setattr(Board, "lower", hear_lower)
     monkeypatch.setattr(Duels, "margins", hear_duel)
     return heard
 
@@ -314,7 +312,7 @@ def test_selection_mode_spends_as_documented(asked: Asked) -> None:
     """Upper bounds without a union; lower bounds and duels by the weight of the leader."""
     run = run_of(overtaken(), epsilon=0.1)
     run.to_the_end()
-    weight = np.exp(-run.race._log_rank)
+    weight = np.exp(-run.race.levels.log_rank)
     lower, duels = chances(asked.lower), chances(asked.duels)
     assert len(lower) > 1, "the leader should have changed"
     assert lower == {config: {told(SHARE["lower"] * DELTA * weight[config])} for config in lower}
@@ -375,7 +373,7 @@ def test_the_weights_of_leaders_sum_to_at_most_one(n_configs: int) -> None:
     for mode in ("selection", "simultaneous"):
         run = run_of(runtimes(n_configs, 400), mode=mode)
         run.until_the_start()
-        weight = np.exp(-run.race._log_rank)
+        weight = np.exp(-run.race.levels.log_rank)
         assert 0.0 < math.fsum(weight) <= 1.0 + 1e-12
         if mode == "selection":
             expected = [1.0 / ((rank + 1) * (rank + 2)) for rank in range(n_configs)]
@@ -387,18 +385,18 @@ def test_the_weights_are_final_before_the_first_run_of_the_race() -> None:
     seconds = runtimes(12, 2000, gap=2.0)
     run = run_of(seconds, epsilon=0.02)
     run.until_the_start()
-    weights, leader, start = run.race._log_rank.copy(), run.race.leader, run.start
+    weights, leader, start = run.race.levels.log_rank.copy(), run.race.leader, run.start
     assert run.replay.tally.n.max() == start
     changed = seconds.copy()
     changed[:, start:] = changed[::-1, start:]
     other = run_of(changed, epsilon=0.02)
     other.until_the_start()
     assert (other.start, other.race.leader) == (start, leader)
-    assert other.race._log_rank.tolist() == weights.tolist()
+    assert other.race.levels.log_rank.tolist() == weights.tolist()
     for each in (run, other):
         for _ in range(400):
             each.lap()
-        assert each.race._log_rank.tolist() == weights.tolist()
+        assert each.race.levels.log_rank.tolist() == weights.tolist()
         assert each.start == start
 
 
@@ -419,8 +417,8 @@ def test_whoever_was_halved_away_skips_the_rest_of_the_warm_start_for_ever() -> 
     """And is ranked behind all that continued; all begin the race on the same position."""
     run = run_of(runtimes(8, 4000, gap=3.0), epsilon=0.02)
     run.until_the_start()
-    ran = run.race._board._loss_counts.sum(axis=1)
-    order = np.argsort(run.race._log_rank)
+    ran = run.race._board._high_counts.sum(axis=1)
+    order = np.argsort(run.race.levels.log_rank)
     assert (np.diff(ran[order]) <= 0).all()
     assert len(set(ran.tolist())) > 1
     for _ in range(300):
@@ -429,7 +427,7 @@ def test_whoever_was_halved_away_skips_the_rest_of_the_warm_start_for_ever() -> 
     started = tally.n > run.start
     assert started.all()
     assert (run.start - tally.skipped).tolist() == ran.tolist()
-    assert (run.race._board.count == tally.n - run.start).all()
+    assert (run.race._board.settled == tally.n).all()
 
 
 def test_who_goes_on_is_judged_on_the_positions_of_the_round_alone() -> None:
@@ -521,11 +519,11 @@ def test_lower_bounds_know_nothing_of_the_warm_start() -> None:
     run = run_of(runtimes(6, 4000), epsilon=0.1, mode="simultaneous")
     run.to_the_end()
     board = run.race._board
-    mixture = BinnedMixture(board._grid, np.linspace(0.0, 1.0, 501)[1:-1], sine_nodes(24))
+    mixture = BinnedMixture(board._bets.grid, np.linspace(0.0, 1.0, 501)[1:-1], sine_nodes(24))
     level = math.log(6 / (SHARE["lower"] * DELTA))
     for config in range(6):
         low, _ = recomputed(run, config, run.start)
-        counts = np.bincount(mixture.bin_down(low), minlength=len(board._grid))[None, :]
+        counts = np.bincount(mixture.bin_down(low), minlength=len(board._bets.grid))[None, :]
         alone = mixture.lower(counts, np.array([level]))
         assert board.lower(np.array([config]), np.array([level])).tolist() == alone.tolist()
         assert run.race.lower[config] >= alone[0]
@@ -550,28 +548,28 @@ def test_upper_bounds_use_every_position_that_was_run() -> None:
     run = run_of(runtimes(8, 4000, gap=3.0), epsilon=0.1)
     run.to_the_end()
     board, tally = run.race._board, run.replay.tally
-    assert board._loss_counts.sum(axis=1).tolist() == (tally.n - tally.skipped).tolist()
+    assert board._high_counts.sum(axis=1).tolist() == (tally.n - tally.skipped).tolist()
     for config in range(8):
         pilot = run.start - int(tally.skipped[config])
         _, high = run.replay.samples(config, 0, pilot)
         _, later = recomputed(run, config, run.start)
-        bins = np.searchsorted(board._grid, np.concatenate((high, later)), side="left")
-        assert board._loss_counts[config][::-1].tolist() == np.bincount(bins, minlength=len(board._grid)).tolist()
+        bins = np.searchsorted(board._bets.grid, np.concatenate((high, later)), side="left")
+        assert board._high_counts[config].tolist() == np.bincount(bins, minlength=len(board._bets.grid)).tolist()
 
 
 def test_scores_of_the_warm_start_move_upper_bounds_only() -> None:
     """On the scoreboard itself."""
-    board, level = Scoreboard(1, 0.8), np.array([math.log(20.0)])
+    board, level = Board(1, 0.8), np.array([math.log(20.0)])
     one, score = np.array([0]), np.full(30, 0.9)
-    board.add(0, score, score, race=False)
+    board.settle_pilot(0, score)
     assert board.lower(one, level)[0] == 0.0
     assert board.upper(one, level)[0] < 1.0
-    assert board.count[0] == 0
+    assert board.settled[0] == 0
     assert len(board.low(0, 0, 30)) == 0
     assert board.mean(0) == 0.0
-    board.add(0, score, score, race=True)
+    board.settle(0, score, score)
     assert 0.0 < board.lower(one, level)[0] < 0.9 < board.upper(one, level)[0]
-    assert board.count[0] == 30
+    assert board.settled[0] == 30
 
 
 # ---------------------------------------------------------------- leaders
@@ -591,7 +589,7 @@ def test_clearing_belongs_to_one_leader() -> None:
         changes += 1
         afresh = Duels(4, margins(0.15))
         fought = afresh.due(run.race._board, run.race.leader)
-        level = run.race._log_rank[run.race.leader] - math.log(SHARE["paired"] * DELTA)
+        level = run.race.levels.log_rank[run.race.leader] - math.log(SHARE["paired"] * DELTA)
         expected = np.ones(4)
         expected[fought] = afresh.margins(run.race._board, run.race.leader, fought, float(level))
         assert run.race._margin.tolist() == expected.tolist()
@@ -611,7 +609,7 @@ def test_a_change_of_leader_forgets_what_the_old_one_had_cleared() -> None:
     assert race.leader == 4
     assert race._epsilons()[0] > 0.1
     assert race._duels._counts[4].sum() == 0
-    assert race._duels._counts[0].sum() == min(race._board.count[0], race._board.count[4])
+    assert race._duels._counts[0].sum() == min(race._board.raced(0), race._board.raced(4))
     race._certify()
     assert race.candidates[0]
     assert race.certificate() == held, "the better certificate names the leader it was drawn for"

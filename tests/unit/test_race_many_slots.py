@@ -12,8 +12,8 @@ from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
 from captime.procedures.agenda import Agenda, Rivals, runs_missing
+from captime.procedures.board import Board, cuts
 from captime.procedures.race import Race
-from captime.procedures.scoreboard import cuts
 from captime.procedures.warm_start import WarmStart
 from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
@@ -77,7 +77,7 @@ def told(
         begin(ranking)
         story.open_at_start = int(evidence.tally.open.sum())
         board = race._board
-        story.counted = board._loss_counts.sum(axis=1)
+        story.counted = board._high_counts.sum(axis=1)
         for config, counts in board._awaited.items():
             story.counted[config] += counts.sum()
 
@@ -157,7 +157,7 @@ def test_later_positions_decide_neither_who_takes_part_nor_the_prior(workers: in
         # Who runs `position` itself is decided before that, too.
         assert mine[: position + 1] == others[: position + 1]
     assert other.race._start == first.race._start
-    np.testing.assert_array_equal(other.race._log_rank, first.race._log_rank)
+    np.testing.assert_array_equal(other.race.levels.log_rank, first.race.levels.log_rank)
 
 
 # ---------------------------------------------------------------- none left out
@@ -181,7 +181,7 @@ def test_a_straggler_counts_up_to_what_it_may_still_be_worth_and_with_its_score_
     story = told(table_of(seconds, LIMIT), 16, epsilon=0.02, whole=True)
     assert story.open_at_start > 0
     race = story.race
-    ran = int(race._board._loss_counts[1].sum()) + int(sum(c.sum() for k, c in race._board._awaited.items() if k == 1))
+    ran = int(race._board._high_counts[1].sum()) + int(sum(c.sum() for k, c in race._board._awaited.items() if k == 1))
     assert ran >= int(race._pilot_end[1])
     assert race.upper[1] >= float(UTILITY(seconds[1]).mean())
 
@@ -229,8 +229,7 @@ def one_level(config: int) -> tuple[int, bool]:
 
 def test_whoever_holds_epsilon_up_comes_first_and_the_leader_stays_ahead() -> None:
     """One slot: the most urgent idle challenger, and the leader as far."""
-    agenda = Agenda(4, 0.1, np.inf)
-    agenda.start = 0
+    agenda = Agenda(Board(4, 0.8), 0.1, np.inf)
     order = agenda.for_challengers(0, rivals([0.2, 0.5, 0.3], [0, 0, 0]), 1, one_level)
     assert order.config.tolist() == [0, 2]
     busy = agenda.for_challengers(0, rivals([0.2, 0.5, 0.3], [0, 1, 0]), 1, one_level)
@@ -239,8 +238,7 @@ def test_whoever_holds_epsilon_up_comes_first_and_the_leader_stays_ahead() -> No
 
 def test_runs_ahead_of_results_go_to_those_who_will_need_many() -> None:
     """Two challengers with as much in hand; the one that is nearly cleared can wait."""
-    agenda = Agenda(3, 0.1, np.inf)
-    agenda.start = 0
+    agenda = Agenda(Board(3, 0.8), 0.1, np.inf)
     agenda.ordered[:] = 100
     order = agenda.for_challengers(0, rivals([0.3, 0.2], [20, 20], [1.0, 300.0]), 1, one_level)
     assert order.config.tolist()[-1] == 2
@@ -257,7 +255,7 @@ def test_bounds_are_read_before_runs_just_ordered_and_behind_single_stragglers()
     through = np.ones(200, dtype=np.bool_)
     through[50] = False
     through[180:] = False
-    assert cuts(through, 10) == [50, 182, 198]
+    assert cuts(through[10:], 10) == [40, 172, 188]
     assert cuts(np.zeros(5, dtype=np.bool_), 0) == []
 
 
@@ -277,7 +275,7 @@ def test_facts_say_what_a_checker_cannot_read_off_the_runs() -> None:
     assert isinstance(ranking, list)
     assert sorted(ranking) == list(range(40))
     expected = 1.0 / ((np.arange(40) + 1.0) * (np.arange(40) + 2.0))
-    np.testing.assert_allclose(np.exp(-story.race._log_rank)[ranking], expected)
+    np.testing.assert_allclose(np.exp(-story.race.levels.log_rank)[ranking], expected)
     assert (facts["mode"], facts["boost"], facts["nodes"], facts["fractions"]) == ("selection", 1.25, 24, 16)
     longest = facts["longest_captimes"]
     assert isinstance(longest, list)

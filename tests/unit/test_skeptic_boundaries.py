@@ -142,7 +142,7 @@ def test_the_upper_end_that_a_pool_shows_is_paid_by_every_arrival(tmp_path: Path
     search(on_space(1, options={"gamma": 0.5}), path)
     books, asked, held = newest(path)
     check = PoolCheck(books, asked, held)
-    losses = 1.0 - check._scores.of(held.config).high
+    losses = 1.0 - check._of(held.config).high
     part = check._shares.shown(check._who[held.config])
     shown, full = (1.0 - MEANS.lower_bound(losses, 1 / (Fraction(5, 100) * DELTA * share)) for share in (part, 1))
     assert full < shown - 0.005

@@ -16,7 +16,7 @@ from captime.certificate import Population
 from captime.errors import ScenarioDiffers
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
-from captime.procedures.race_terms import COARSEST_STEP, difference_step
+from captime.procedures.duels import COARSEST_STEP, difference_step
 from captime.scenario import Scenario
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
 from captime.streams import FiniteStream, InstanceStream

@@ -11,6 +11,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.plans.random_captimes import RandomCaptimes
+from captime.procedures.board import Board
 from captime.targets import Targets
 
 # One challenger in 32 is run at a time, or one if there are fewer.
@@ -56,35 +57,33 @@ class Agenda:
     """Orders placed so far, and the next ones.
 
     Args:
-        n_configs: How many configurations.
+        board: Has the first position of each configuration, and the first one that counts.
         growth: How much of its past a configuration repeats at a time.
         available: Length of the stream; infinite if it is endless.
 
     Attributes:
         ordered: Up to which position each configuration was told to run.
-        start: The first position of the race; None before it is known.
-        offset: By how many positions each begins after the start of the race.
         level: Level of captimes that each configuration was ordered at.
+        skipping: Whether positions before the first one of a configuration are skipped by now.
     """
 
-    def __init__(self, n_configs: int, growth: float, available: float) -> None:
+    def __init__(self, board: Board, growth: float, available: float) -> None:
+        self._board = board
         self._growth = growth
         self._available = available
-        self.ordered: IntArray = np.zeros(n_configs, dtype=np.int64)
-        self.offset: IntArray = np.zeros(n_configs, dtype=np.int64)
-        self.level: IntArray = np.zeros(n_configs, dtype=np.int64)
-        self.start: int | None = None
+        self.ordered: IntArray = np.zeros(len(board.start), dtype=np.int64)
+        self.level: IntArray = np.zeros(len(board.start), dtype=np.int64)
+        self.skipping = False
 
     def enter(self, count: int) -> None:
         """Make room for `count` more configurations."""
-        nothing = np.zeros(count, dtype=np.int64)
-        self.ordered, self.offset = np.append(self.ordered, nothing), np.append(self.offset, nothing)
-        self.level = np.append(self.level, nothing)
+        nothing: IntArray = np.zeros(count, dtype=np.int64)
+        self.ordered, self.level = np.append(self.ordered, nothing), np.append(self.level, nothing)
 
-    def begin_at(self, config: int, position: int) -> None:
-        """This one begins later than the race; only before its first order."""
-        self.ordered[config] = position
-        self.offset[config] = position - (self.start or 0)
+    def begin(self, position: int) -> None:
+        """All configurations continue from this position on; those before are skipped by all that have not run them."""
+        self.ordered = np.maximum(self.ordered, position)
+        self.skipping = True
 
     def lengthen(self, available: int) -> None:
         """The stream has become longer at its end."""
@@ -99,8 +98,7 @@ class Agenda:
         more = (n > self.ordered[config]) | (level > self.level[config])
         config, n, level = config[more], n[more], level[more]
         self.ordered[config], self.level[config] = n, level
-        first = None if self.start is None else self.start + self.offset[config]
-        return Targets(config, n, level, first)
+        return Targets(config, n, level, self._board.start[config] if self.skipping else None)
 
     def has_more(self, config: IntArray) -> BoolArray:
         """Whether the stream has positions that these have not been told to run."""
@@ -109,9 +107,9 @@ class Agenda:
 
     def further(self, config: int, least: int) -> int:
         """Return where this configuration's prefix should end next, at least `least` positions further."""
-        start = (self.start or 0) + int(self.offset[config])
-        have = max(int(self.ordered[config]), start)
-        return have + max(least, int(self._growth * (have - start)))
+        have = int(self.ordered[config])
+        raced = max(0, have - int(self._board.counted[config]))
+        return have + max(least, int(self._growth * raced))
 
     def for_challengers(
         self, leader: int, rivals: Rivals, slots: int, level_for: Callable[[int], tuple[int, bool]]
@@ -126,7 +124,7 @@ class Agenda:
                 by that. If so, no new ones are ordered.
         """
         # How many strides each rival is behind already; an idle rival comes first, then the one with the least to do.
-        have = np.maximum(self.ordered[rivals.config] - self.offset[rivals.config] - (self.start or 0), 0)
+        have = np.maximum(self.ordered[rivals.config] - self._board.start[rivals.config], 0)
         stride = 1.0 + np.maximum(self._growth * have, _IN_FLIGHT * np.clip(rivals.missing, 0.0, _TRUST * have))
         behind = np.ceil(rivals.open / stride)
         # With many challengers, several at a time: all of them need runs, and one decision serves them together.

@@ -8,22 +8,20 @@ configuration, which one to run and which one leads touch only the cost.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.procedures.claims import EngineOptions
 from captime.procedures.pool_bets import BestBets
-from captime.procedures.pool_board import PoolBoard
-from captime.procedures.pool_certificates import PoolCertificates
+from captime.procedures.pool_certificates import PoolClaims
 from captime.procedures.pool_contest import Contest
 from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import SPLITS, Stakes, looks_good_enough, newcomers_turn, runs_to_show
 from captime.procedures.pool_terms import Effort, Stop, check_options, checked_effort, checked_stop
 from captime.procedures.problem import Problem
-from captime.procedures.race_terms import difference_step, margins
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
@@ -40,7 +38,7 @@ _CLEARLY, _CLEARLY_AMONG_ENDLESS = 1.5, 2.0
 _RUNS_TO_CLEAR = 16
 
 
-class Pool(PoolCertificates):
+class Pool(PoolClaims):
     """The race on a pool that grows: within epsilon of the best outside the top gamma of an endless space.
 
     Who comes when is said by the problem (`Problem.pool`); without a word every configuration is a random draw, in the
@@ -60,9 +58,6 @@ class Pool(PoolCertificates):
             (`balanced`). With `search` the best bet is named at every moment, even if little is proved of it yet.
     """
 
-    bound = "mixture"
-    pays = True
-
     def __init__(
         self,
         problem: Problem,
@@ -79,17 +74,11 @@ class Pool(PoolCertificates):
         check_options(stop, boost, pilot, growth, {"leader_share": leader_share, "truncation": truncation})
         self._split = SPLITS[checked_effort(effort)]
         self._bets = BestBets() if effort == "search" else None
-        self._aim = max(problem.epsilon, _SMALLEST_EPSILON)
-        board = PoolBoard(1.0 / boost, margins(self._aim), pilot, self._step_of(problem))
-        super().__init__(problem, gamma, stop, board)
-        self.rounds = 0
-        self._pilot = pilot
-        self._step = growth
-        self._leader_share = leader_share
-        self._truncation = truncation
-        self._available = math.inf if problem.n_instances is None else problem.n_instances
-        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), Schedule(self._longest()))
-        self._ordered: IntArray = np.empty(0, dtype=np.int64)
+        super().__init__(
+            problem, gamma, stop, pilot, EngineOptions(boost, growth, leader_share, truncation, _SMALLEST_EPSILON)
+        )
+        longest = Schedule(self._longest(self._aim))
+        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), longest)
         self._pilot_seconds: FloatArray = np.empty(0)
         self._seconds: FloatArray = np.empty(0)
         self._busy: BoolArray = np.empty(0, dtype=np.bool_)
@@ -119,7 +108,6 @@ class Pool(PoolCertificates):
     def _admit(self) -> None:
         self._pilots.append(self.size)
         super()._admit()
-        self._ordered = np.append(self._ordered, 0)
         self._seconds, self._pilot_seconds = np.append(self._seconds, 0.0), np.append(self._pilot_seconds, 0.0)
         self._busy = np.append(self._busy, np.False_)
         self._contest.enter()
@@ -170,14 +158,14 @@ class Pool(PoolCertificates):
 
     def _too_late(self, config: int) -> bool:
         """Return whether a configuration proposed from the runs so far would have to begin where the stream ends."""
-        waits = self.shares.origin[config] == "model" and not self._ordered[config]
+        waits = self.shares.origin[config] == "model" and not self._agenda.ordered[config]
         return bool(waits and max(self._frontier(), self._earliest.get(config, 0)) >= self._available)
 
     def _in_pilot(self) -> list[int]:
         """Newcomers whose pilot scores are not all known."""
         # What has left the pilot never comes back to it. A stream that ends within the pilot ends the pilot too.
         end = min(self._pilot, self._available)
-        self._pilots = [config for config in self._pilots if self._board.known(config) < end]
+        self._pilots = [config for config in self._pilots if self._board.settled[config] < end]
         return [config for config in self._pilots if not self._too_late(config)]
 
     def _newcomers_turn(self) -> bool:
@@ -204,18 +192,11 @@ class Pool(PoolCertificates):
         if self.finished() is not None:
             return no_targets()
         self._slots = max(self._slots, slots)
-        wanted = self._wanted(slots)
-        config = np.array([config for config, _ in wanted], dtype=np.int64)
-        n = np.array([n for _, n in wanted], dtype=np.int64)
-        if self.problem.n_instances is not None:
-            n = np.minimum(n, self.problem.n_instances)
-        more = n > self._ordered[config]
-        config, n = config[more], n[more]
-        first = np.array([self._board.start(each) for each in config.tolist()], dtype=np.int64)
-        self._ordered[config] = n
-        if len(config):
-            self._asked_for = max(self._asked_for, int(config.max()) + 1)
-        return Targets(config, n, np.zeros(len(config), dtype=np.int64), first)
+        wanted = np.array(self._wanted(slots), dtype=np.int64).reshape(-1, 2).T
+        targets = self._agenda.place(wanted[0], wanted[1])
+        if len(targets):
+            self._asked_for = max(self._asked_for, int(targets.config.max()) + 1)
+        return targets
 
     def _rivals(self) -> IntArray:
         return np.flatnonzero(self._epsilons() > self.problem.epsilon)
@@ -227,7 +208,7 @@ class Pool(PoolCertificates):
         if math.isfinite(self._available):
             waiting = [config for config in rivals.tolist() if not self._too_late(config)]
             rivals = np.array(waiting, dtype=np.int64)
-            rivals = rivals[self._ordered[rivals] < self._available]
+            rivals = rivals[self._agenda.ordered[rivals] < self._available]
         if not uncleared and self._in_pilot():
             return []  # another configuration is admitted once the runs of these are known
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
@@ -239,53 +220,44 @@ class Pool(PoolCertificates):
             promising = self._bets.order(rivals, self.leader) if turn else rivals[:0]
         rivals = np.concatenate((promising, rivals[~np.isin(rivals, promising)]))
         idle = rivals[~self._busy[rivals]]
-        leader_waits = not self._busy[self.leader] and self._ordered[self.leader] < self._available
-        alone = self._leader_pays(uncleared) or self._alone_pays() or not len(rivals)
+        leader_waits = not self._busy[self.leader] and self._agenda.ordered[self.leader] < self._available
+        alone = self._leader_pays(uncleared, self._seconds) or self._alone_pays() or not len(rivals)
         if leader_waits and alone:
             return [(self.leader, self._next(self.leader, slots))]
         # Newcomers are ordered all at once: proposals that are made at the same moment may begin at the same position.
-        new = np.sort(idle[self._ordered[idle] == 0])
+        new = np.sort(idle[self._agenda.ordered[idle] == 0])
         # With many slots and few rivals, deeper orders; even for those at work already, rather than none.
         together = 1 if len(promising) else len(idle) // _TOGETHER
         chosen = new if len(new) else (idle if len(idle) else rivals)[: max(1, slots, together)]
         share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
         wanted = [(int(config), self._next(int(config), share)) for config in chosen]
         ahead = max((n for _, n in wanted), default=0)
-        if self._ordered[self.leader] < ahead:
+        if self._agenda.ordered[self.leader] < ahead:
             wanted.insert(0, (self.leader, max(ahead, self._next(self.leader, 1))))
         return wanted
 
     def _next(self, config: int, least: int) -> int:
         """Return where this configuration's prefix should end next, at least `least` positions further."""
-        have = int(self._ordered[config])
+        have = int(self._agenda.ordered[config])
         if have == 0:
             if self.shares.origin[config] == "model":
                 # The proposal may rest on every position up to here, and on none behind.
                 have = max(self._frontier(), self._earliest.get(config, 0))
                 self._board.begin_at(config, have)
             return have + max(least, self._pilot)
-        raced = max(0, have - max(self._pilot, self._board.start(config)))
-        return have + max(least, int(self._step * raced))
+        return self._agenda.further(config, least)
 
     def _frontier(self) -> int:
         """Return the first position behind the pilot that no configuration has been ordered to run."""
-        return max(self._pilot, int(self._ordered.max()))
-
-    def _leader_pays(self, rivals: int) -> bool:
-        """Whether a second spent on the leader narrows the rest more than one spent on a rival."""
-        if rivals < 2 or not self._board.raced(self.leader):
-            return False
-        slack = self._board.mean(self.leader) - float(self.lower[self.leader])
-        spent = float(self._seconds.sum())
-        return slack > 0.125 * self._aim and float(self._seconds[self.leader]) < self._leader_share * spent
+        return max(self._pilot, int(self._agenda.ordered.max()))
 
     def _alone_pays(self) -> bool:
         """Return whether the leader's lower bound alone may soon reach the goal, whatever is drawn later."""
         board, leader = self._board, self.leader
-        if self.problem.epsilon <= 0.0 or math.isinf(self._lower_level()):
+        level = float(self.levels.lower(np.array([leader]))[0])
+        if self.problem.epsilon <= 0.0 or math.isinf(level):
             return False
-        mean, variance = board.mean(leader), board.variance(leader)
-        needed = runs_to_show(1.0 - self.problem.epsilon, mean, variance, self._lower_level())
+        needed = runs_to_show(1.0 - self.problem.epsilon, board.mean(leader), board.variance(leader), level)
         left = len(self._rivals()) + self._draws_missing()
         return looks_good_enough(board.raced(leader), needed, _RUNS_TO_CLEAR * left)
 
@@ -306,19 +278,19 @@ class Pool(PoolCertificates):
             return
         self.rounds += 1
         self._rank_newcomers()
-        self._tighten(fresh)
+        self._tighten(np.array(fresh))
         self._consider_leaders(fresh)
         self._certify()
         self._grow()
 
     def _take_in(self, tally: Tally, config: int) -> bool:
-        before = self._board.known(config)
+        start, before = int(self._board.start[config]), int(self._board.settled[config])
         news = super()._take_in(tally, config)
-        now = self._board.known(config)
+        now = int(self._board.settled[config])
         if self._bets is not None and now > before:
             low, high = tally.samples(config, before, now)
-            self._bets.take_in(config, self._board.start(config), before, (low + high) / 2.0)
-        if self._board.known(config) <= self._board.start(config) + self._pilot:
+            self._bets.take_in(config, start, before, (low + high) / 2.0)
+        if now <= start + self._pilot:
             self._pilot_seconds[config] = self._seconds[config]
         return news
 
@@ -330,7 +302,7 @@ class Pool(PoolCertificates):
         for config in fresh:
             if config == self.leader or math.isinf(self.shares.log_leader[config]):
                 continue
-            ahead = self._board.ahead(config, self.leader)
+            ahead = self._board.ahead(config, self.leader, open_too=False)
             self._contest.compare(config, ahead)
             total = float(ahead.sum())
             if not self._board.raced(self.leader):
@@ -354,12 +326,7 @@ class Pool(PoolCertificates):
     def _crown(self, config: int) -> None:
         super()._crown(config)
         for each in range(self.size):
-            self._contest.compare(each, self._board.ahead(each, config))
-
-    def more_instances(self, length: int) -> None:
-        """The stream has become longer at its end; positions that were there stay what they were."""
-        self.problem = replace(self.problem, n_instances=length)
-        self._available = length
+            self._contest.compare(each, self._board.ahead(each, config, open_too=False))
 
     def retarget(self, epsilon: float, gamma: float | None = None, stop: str | None = None) -> None:
         """Other goals from now on. Bounds, shares and what was bet on gamma stay; one event serves every epsilon."""
@@ -368,24 +335,13 @@ class Pool(PoolCertificates):
             self._gamma = gamma
         if stop is not None:
             self._stop = checked_stop(stop)
-        self.problem = replace(self.problem, epsilon=epsilon)
-        self._aim = max(epsilon, _SMALLEST_EPSILON)
-        self._board.weigh(margins(self._aim), self._step_of(self.problem))
+        self._aim_at(epsilon)
         if self._frontier() > self.plan.longest.last_change:
-            self.plan.longest.change_from(self._frontier(), self._longest())
+            self.plan.longest.change_from(self._frontier(), self._longest(self._aim))
         if self.rounds:
             self._fight()
             self._certify()
             self._grow()
-
-    def _step_of(self, problem: Problem) -> float:
-        """Return the step of differences: what the goal needs, or what the ledger was begun with."""
-        return difference_step(self._aim) if problem.duel_step is None else problem.duel_step
-
-    def _longest(self) -> float:
-        """The longest captime that epsilon needs: what lies behind it is a small share of that epsilon."""
-        needed = float(self.problem.utility.inverse(np.array(self._truncation * self._aim)))
-        return min(self.problem.captime_top, needed)
 
     # ------------------------------------------------------------------ how it stands
 
@@ -404,5 +360,5 @@ class Pool(PoolCertificates):
             return None
         rivals = np.append(rivals, self.leader)
         # The search ends with the first that has positions left, and there nearly always is one among the first few.
-        ended = all(self._too_late(each) or self._board.known(each) >= self._available for each in rivals.tolist())
+        ended = all(self._too_late(each) or self._board.settled[each] >= self._available for each in rivals.tolist())
         return "instances" if ended else None

@@ -1,21 +1,28 @@
-"""Which of all statements that hold about a growing pool is shown, and whether it is good enough.
+"""What a growing pool claims beside the shared claims: which of all statements that hold is shown, and its goals.
 
-Every one of them is true (pool_standing.py); which is shown is a matter of goals.
+Every statement is made at a level that was fixed when a configuration arrived (pool_shares.py); docs/pools.md has the
+proofs. Nothing here decides what to run, when to add a configuration or when to stop; that is pool.py.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from captime.arrays import FloatArray
+from captime.arrays import FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.procedures.pool_board import PoolBoard
-from captime.procedures.pool_standing import PoolStanding
-from captime.procedures.pool_terms import PoolTerms, Stop, checked_stop
+from captime.procedures.board import ALL_OPEN, Board
+from captime.procedures.claims import Claims, EngineOptions
+from captime.procedures.pool_gamma import GammaBets
+from captime.procedures.pool_shares import ArrivalLevels, PoolShares
+from captime.procedures.pool_terms import DRAWS, PoolTerms, Stop, checked_stop
 from captime.procedures.problem import Problem
+from captime.tally import Tally
 
 # If epsilon is the only goal, a certificate has to cover at least this many draws.
 _FEWEST_DRAWS = 16
+# Without a goal for gamma, this many draws are expected.
+_EXPECTED_DRAWS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +94,91 @@ class PoolGoals:
                 return near and wide
 
 
-class PoolCertificates(PoolStanding):
-    """A pool with goals.
+class PoolClaims(Claims):
+    """The state of knowledge of a growing pool, and its goals.
 
     Args:
-        problem: The question.
+        problem: The question, with the goal for epsilon.
         gamma: Goal: the best fraction of the space that may be missed; 0 for "as small as it gets".
         stop: Content when `both` goals are reached, or with `epsilon` or `gamma` alone.
-        board: Where scores are kept.
+        pilot: Positions on which newcomers are ranked; lower bounds and duels use later ones only.
+        options: How captimes and orders are made.
 
     Attributes:
-        problem: The question, with the goal for epsilon.
+        terms: The order of arrivals.
+        shares: Who gets which share of delta.
+        gammas: gamma by number of draws.
     """
 
-    def __init__(self, problem: Problem, gamma: float, stop: Stop, board: PoolBoard) -> None:
-        terms = PoolTerms(limit=problem.n_configs) if problem.pool is None else problem.pool
-        super().__init__(terms, problem.delta, gamma, board)
-        self.problem = problem
+    def __init__(self, problem: Problem, gamma: float, stop: Stop, pilot: int, options: EngineOptions) -> None:
+        self.terms = PoolTerms(limit=problem.n_configs) if problem.pool is None else problem.pool
+        self.gammas = GammaBets(DRAWS * problem.delta, gamma)
+        expected = self.gammas.draws_for(gamma) if gamma > 0.0 else _EXPECTED_DRAWS
+        self.shares = PoolShares(self.terms, min(expected, self.terms.limit or expected))
+        board = Board(0, 1.0 / options.boost, pilot=pilot, open_shares=ALL_OPEN)
+        super().__init__(problem, ArrivalLevels(self.shares, problem.delta), board, options)
+        self._agenda.skipping = True
         self._gamma = gamma
         self._stop: Stop = stop
-        self._best: Certificate | None = None
+        self._pilot = pilot
+        self._unfought = True
+        self._draws: IntArray = np.empty(0, dtype=np.int64)
+
+    def _admit(self) -> None:
+        """Admit one more configuration: its shares are fixed now, and those of all others stay as they are."""
+        self.shares.arrive()
+        self._enter(1)
+        self._draws = np.append(self._draws, self.shares.draws)
+
+    # ------------------------------------------------------------------ what became known
+
+    def _take_in(self, tally: Tally, config: int) -> bool:
+        """Read a configuration's new scores; False if there is nothing to judge."""
+        board = self._board
+        first, last, ends = int(board.settled[config]), int(tally.settled[config]), int(tally.n[config])
+        if last > first:
+            board.settle(config, *tally.samples(config, first, last))
+        still_open = ends > last >= board.start[config]
+        if still_open:
+            board.open(config, *tally.samples(config, last, ends))
+        return bool(last > first or still_open)
+
+    def _rank_newcomers(self) -> None:
+        """In the order of arrival, each by its pilot scores among those before it."""
+        while (config := self.shares.next_unranked) is not None and self._board.settled[config] >= self._pilot:
+            self.shares.rank(config, float(self._board.low(config, 0, self._pilot).sum()))
+
+    def _due(self, fresh: IntArray | None) -> IntArray:
+        """Without news of the leader only challengers with news can change, unless no duel was looked at yet."""
+        some = fresh is not None and not self._unfought and self.leader not in fresh
+        self._unfought = math.isinf(self.shares.log_leader[self.leader])
+        if self._unfought:
+            return np.empty(0, dtype=np.int64)
+        news = self._duels.with_news(self._board, self.leader)
+        return news[np.isin(news, fresh)] if some and fresh is not None else news
+
+    # ------------------------------------------------------------------ what is certain
 
     @property
     def _goals(self) -> PoolGoals:
         return PoolGoals(self.problem.epsilon, self._gamma, self._stop)
+
+    def _statements(self) -> tuple[FloatArray, FloatArray]:
+        """Return epsilon and gamma of all that holds now: about the first 1, 2, … of the pool, and about all there are.
+
+        Utilities are at most 1, so the leader's lower bound alone covers every configuration, drawn or not: gamma 0.
+        """
+        gamma = self.gammas.after_each(self._draws)
+        epsilon = np.maximum.accumulate(self._epsilons())
+        of_any = max(0.0, 1.0 - float(self.lower[self.leader]))
+        return np.append(epsilon, of_any), np.append(gamma, 0.0)
+
+    def _statement(self, epsilon: float, gamma: float, count: int) -> Certificate:
+        """Make the statement about the leader and the first `count` of the pool; about all there are if gamma is 0."""
+        each = self._epsilons()[:count]
+        worst = int(each.argmax())
+        challenger = worst if gamma > 0.0 and epsilon < 1.0 and each[worst] > 0.0 else None
+        return self._claim(self.leader, epsilon, challenger, count, gamma)
 
     def _certify(self) -> None:
         """Of all statements about the leader that hold now, and the one held, keep the one nearest to the goals."""

@@ -15,7 +15,18 @@ from typing import assert_never
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.procedures.pool_terms import ON_SET_LOWER, ON_SET_PAIRED, ON_SET_SHOWN, Origin, PoolTerms
+from captime.procedures.pool_terms import (
+    LOWER,
+    ON_SET_LOWER,
+    ON_SET_PAIRED,
+    ON_SET_SHOWN,
+    PAIRED,
+    SHARES,
+    SHOWN,
+    UPPER,
+    Origin,
+    PoolTerms,
+)
 
 # Of everything: to the listed ones, and, if there is a model, to its proposals. The draws have the rest. Without a
 # model a little is kept for those who are added later.
@@ -135,6 +146,45 @@ class PoolShares:
         self._pilots.append(pilot)
         share = number * by_arrival(number, self._expected) * by_rank(better, number)
         self.log_leader[config] = -math.log(self._of["random"] * share)
+
+
+class ArrivalLevels:
+    """The table of shares of a growing pool on drawn instances: by arrival and by rank at arrival.
+
+    Args:
+        shares: The share of every arrival.
+        delta: Allowed probability of a wrong certificate.
+
+    Attributes:
+        named: The shares of delta, as certificates name them.
+    """
+
+    named = SHARES
+
+    def __init__(self, shares: PoolShares, delta: float) -> None:
+        self._shares = shares
+        self._delta = delta
+
+    def upper(self, config: IntArray) -> FloatArray:
+        """Of upper bounds, at the share of each arrival as the best."""
+        return -math.log(UPPER * self._delta) + _taken(self._shares.log_best, config)
+
+    def lower(self, config: IntArray) -> FloatArray:
+        """Of lower bounds of leaders; infinite while their ranks are not known."""
+        return _taken(self._shares.log_leader, config) - math.log(LOWER * self._delta)
+
+    def duels(self, leader: int, challengers: IntArray) -> FloatArray:
+        """Of the duels of a leader, at the share of each challenger as the best."""
+        lead = self._shares.log_leader[leader] - math.log(PAIRED * self._delta)
+        return lead + _taken(self._shares.log_best, challengers)
+
+    def shown(self, config: IntArray) -> FloatArray:
+        """Of the upper end of the interval that is shown."""
+        return _taken(self._shares.log_shown, config) - math.log(SHOWN * self._delta)
+
+
+def _taken(values: list[float], config: IntArray) -> FloatArray:
+    return np.array([values[each] for each in config.tolist()])
 
 
 class ArrivalTable:

@@ -12,14 +12,19 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, runs_missing
+from captime.procedures.board import NODES
+from captime.procedures.claims import EngineOptions
+from captime.procedures.duels import FRACTIONS
 from captime.procedures.problem import SECOND_SCHEDULE, THIRD_SCHEDULE, Problem
-from captime.procedures.race_claims import Claims
+from captime.procedures.race_claims import ListClaims
 from captime.procedures.race_terms import SCOUT, Mode, Terms, check_options, facts_of
 from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
 
+# With an unknown or tiny goal, captimes and margins are made for this epsilon.
+_SMALLEST_EPSILON = 0.005
 # The warm start ends with this many configurations or fewer.
 _FINALISTS = 2
 # With fewer configurations the warm start is so cheap that scouting cannot save much.
@@ -38,7 +43,7 @@ _HORIZONS = np.array([1.1, 1.5, 2.0, 4.0, 8.0])
 _SAMPLED = 16
 
 
-class Race(Claims):
+class Race(ListClaims):
     """Random captimes, paired duels with the leader, upper bounds without a union: the default.
 
     Args:
@@ -59,9 +64,6 @@ class Race(Claims):
         upper: Upper bounds.
     """
 
-    bound = "mixture"
-    pays = True
-
     def __init__(
         self,
         problem: Problem,
@@ -77,10 +79,9 @@ class Race(Claims):
     ) -> None:
         shares = {"leader_share": leader_share, "truncation": truncation}
         check_options(boost, mode, first_runs, growth, shares)
-        super().__init__(problem, boost, mode, paired=paired, growth=growth, truncation=truncation)
+        options = EngineOptions(boost, growth, leader_share, truncation, _SMALLEST_EPSILON, paired)
+        super().__init__(problem, mode, options)
         n_configs = problem.n_configs
-        self.rounds = 0
-        self._leader_share = leader_share
         stops = self.plan.stops
         # The last level at which every run is stopped before its draw.
         shorter = int(np.count_nonzero(stops.reach == 0.0)) - 1 if stops.top else 0
@@ -169,10 +170,10 @@ class Race(Claims):
         leader = np.array([self.leader])
         open_runs = np.zeros(len(epsilon), dtype=np.int64) if self._tally is None else self._tally.open
         # Its share of the slots; all of them if no other configuration has anything left to run.
-        room = math.ceil(self._leader_share * self._slots) - int(open_runs[self.leader])
+        room = math.ceil(self._options.leader_share * self._slots) - int(open_runs[self.leader])
         if not len(rivals):
             room = max(room, slots)
-        if room > 0 and bool(agenda.has_more(leader)[0]) and (self._leader_pays(uncleared) or not len(rivals)):
+        if room > 0 and bool(agenda.has_more(leader)[0]) and (self._alone_pays(uncleared) or not len(rivals)):
             return agenda.place(leader, np.array([agenda.further(self.leader, room)]), np.array([self.plan.stops.top]))
         mean, goal = self._board.means(), max(self.problem.epsilon, 0.5 * float(epsilon.max()))
         missing = runs_missing(epsilon, mean - mean[self.leader], self._board.scored, goal)
@@ -197,10 +198,6 @@ class Race(Claims):
         longer = self.plan.captime(np.array([level]), cut) > self.plan.captime(np.array([now]), cut)
         return level, bool(longer.any())
 
-    def _first_of(self, config: int) -> int:
-        """The first position of the race that a configuration runs."""
-        return (self._start or 0) + int(self._agenda.offset[config])
-
     def _held_epsilon(self) -> float:
         """The epsilon certified so far."""
         return 1.0 if self._best is None else self._best.epsilon
@@ -209,18 +206,14 @@ class Race(Claims):
         """Return each challenger's urgency: what holds epsilon up comes first, so the certificate keeps improving."""
         return epsilon
 
-    def _leader_pays(self, rivals: int) -> bool:
+    def _alone_pays(self, rivals: int) -> bool:
         """Whether a second spent on the leader narrows the rest more than one spent on a challenger."""
         if rivals < 2 or self._tally is None:
             return False
-        count = int(self._board.count[self.leader] - self._board.offset[self.leader])
-        if self._costs is not None:
-            return count < _LEADER_FIRST or (self._leader_may_spend() and self._leader_saves(self._costs, count))
-        if not count:
-            return False
-        slack = self._board.mean(self.leader) - float(self.lower[self.leader])
-        seconds = self._tally.seconds
-        return slack > 0.125 * self._aim and float(seconds[self.leader]) < self._leader_share * float(seconds.sum())
+        if self._costs is None:
+            return self._leader_pays(rivals, self._tally.seconds)
+        count = self._board.raced(self.leader)
+        return count < _LEADER_FIRST or (self._leader_may_spend() and self._leader_saves(self._costs, count))
 
     def _leader_saves(self, costs: LevelCosts, count: int) -> bool:
         """Whether more runs of the leader cost less than they save on the challengers that are still to be cleared.
@@ -258,11 +251,11 @@ class Race(Claims):
     def _challenger(self, config: int) -> Challenger:
         """What is known of a configuration that is to be cleared."""
         tally = self._tally
-        wanted = float(self._log_upper(np.array([config]))[0])
+        wanted = float(self.levels.upper(np.array([config]))[0])
         parts: list[tuple[IntArray, FloatArray, FloatArray]] = [(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
         for first, end in (
             (0, int(self._pilot_end[config])),
-            (self._first_of(config), int(self._agenda.ordered[config])),
+            (int(self._board.start[config]), int(self._agenda.ordered[config])),
         ):
             last = 0 if tally is None else min(end, int(tally.n[config]))
             if tally is not None and last > first:
@@ -283,7 +276,7 @@ class Race(Claims):
 
     def _race_share(self) -> float:
         """Which share of the leader's runs belongs to the race."""
-        count = int(self._board.count[self.leader] - self._board.offset[self.leader])
+        count = self._board.raced(self.leader)
         return count / max(1, count + int(self._pilot_end[self.leader]))
 
     # ------------------------------------------------------------------ what became known
@@ -322,7 +315,9 @@ class Race(Claims):
             # All its scores may have changed.
             self._levels[config] = tally.level[config]
             self._board.forget(config)
-            self._known[config] = 0 if self._start is None or self._pilot_end[config] else self._first_of(config)
+            self._known[config] = (
+                0 if self._start is None or self._pilot_end[config] else int(self._board.start[config])
+            )
             self._read[config] = 0
             at_once = self._start is not None and self.problem.schedule >= THIRD_SCHEDULE
             if at_once and self._known[config] < self._pilot_end[config] <= tally.settled[config]:
@@ -342,8 +337,7 @@ class Race(Claims):
         if self._start is not None:
             last = min(last, int(self._pilot_end[config]))
         if last > first:
-            low, high = tally.samples(config, first, last)
-            self._board.add(config, low, high, race=False)
+            self._board.settle_pilot(config, tally.samples(config, first, last)[1])
             self._known[config] = last
         return last > first
 
@@ -359,7 +353,7 @@ class Race(Claims):
         else:
             last = max(first, int(tally.settled[config]))
         if last > first:
-            self._board.add(config, *tally.samples(config, first, last), race=True)
+            self._board.settle(config, *tally.samples(config, first, last))
             self._known[config] = last
         if tally.n[config] > last:
             self._board.open(config, *tally.samples(config, last, int(tally.n[config])))
@@ -418,29 +412,25 @@ class Race(Claims):
         n_configs = len(ranking)
         # Behind every position that any configuration has been told to run so far, the scout's included.
         ordered = self._agenda.ordered
-        self._start = self._agenda.start = max(self._warm.positions, int(ordered.max()))
+        self._start = max(self._warm.positions, int(ordered.max()))
         self._ranking = ranking
         if self._tally is not None:
             # Configurations that join during the warm start begin with the race; they have spent nothing so far.
             self._spent_warm[:n_configs] = self._tally.seconds[:n_configs]
         self.leader = int(ranking[0])
-        if self.mode == "selection":
-            # π of rank r is 1 / ((r + 1)(r + 2)); over all ranks these would sum to 1.
-            rank = np.arange(n_configs, dtype=np.float64)
-            self._log_rank[ranking] = np.log((rank + 1.0) * (rank + 2.0))
-        else:
-            self._log_rank[:] = math.log(n_configs)
+        self.levels.rank(ranking)
+        self._board.begin(self._start)
         self._pilot_end = ordered.copy()
         awaited = np.flatnonzero(self._known < ordered)
         self._known = np.where(self._known < ordered, self._known, self._start)
         if self._tally is not None:
             for config in awaited.tolist():
                 self._await_pilot(self._tally, config)
-        self._agenda.ordered = np.maximum(ordered, self._start)
+        self._agenda.begin(self._start)
         self._let_in()
         all_configs = np.arange(n_configs)
         self.upper[all_configs] = np.minimum(
-            self.upper[all_configs], self._board.upper(all_configs, self._log_upper(all_configs))
+            self.upper[all_configs], self._board.upper(all_configs, self.levels.upper(all_configs))
         )
 
     # ------------------------------------------------------------------ how it stands
@@ -450,15 +440,9 @@ class Race(Claims):
         return facts_of(self._terms(), self._start, self._ranking, self._tried)
 
     def _terms(self) -> Terms:
-        nodes, fractions = len(self._board.nodes), len(self._duels.fractions)
+        longest, joined = tuple(self._lengthened), tuple(self._joined)
         return Terms(
-            self.mode,
-            self._boost,
-            nodes,
-            fractions,
-            tuple(self._lengthened),
-            paired=self._paired,
-            joined=tuple(self._joined),
+            self.mode, self._options.boost, NODES, FRACTIONS, longest, paired=self._options.paired, joined=joined
         )
 
     def spending(self) -> dict[str, float]:

@@ -18,52 +18,6 @@ UPPER, PAIRED, LOWER, SHOWN, SCOUT = 0.41, 0.41, 0.1, 0.04, 0.04
 SHARES = (("upper", UPPER), ("paired", PAIRED), ("lower", LOWER), ("shown", SHOWN), ("scout", SCOUT))
 
 
-def margins(aim: float) -> FloatArray:
-    """The epsilons at which duels are weighed: the goal itself, and ever coarser steps above it."""
-    steps = [aim]
-    while steps[-1] < 0.9:
-        steps.append(1.12 * steps[-1] + 0.002)
-    return np.array([step for step in steps if step < 0.95] or [aim])
-
-
-COARSEST_STEP = 1.0 / 256.0
-"""Differences of scores are rounded up to multiples of this, or of less; ledgers that name no step have this one."""
-# A finer step than this would save less than a thousandth of the CPU time and cost more memory than it is worth.
-_FINEST_STEP = 1.0 / 4096.0
-# Rounding up costs about half a step of every difference, and the runs that takes grow with its share of epsilon.
-_STEP_SHARE = 1.0 / 16.0
-
-
-def difference_step(aim: float) -> float:
-    """Return the step to which differences of scores are rounded up: a power of two, a small share of the goal.
-
-    Any step is valid, and it may change on the way: the differences that are bet on are never below the true ones.
-
-    >>> [round(1.0 / difference_step(aim)) for aim in (0.3, 0.0625, 0.05, 0.02, 0.005)]
-    [256, 256, 512, 1024, 4096]
-    """
-    step = COARSEST_STEP
-    while step > _STEP_SHARE * aim and step > _FINEST_STEP:
-        step *= 0.5
-    return step
-
-
-def difference_grid(step: float, least: float) -> FloatArray:
-    """Return the values to which differences of two scores are rounded up.
-
-    Args:
-        step: The distance between neighbours.
-        least: The smallest positive score. Scores are 0 or at least that large, so that their differences are near -1,
-            0 or 1; between these there need not be any value.
-    """
-    steps = round(1.0 / step)
-    grid: FloatArray = np.linspace(-1.0, 1.0, 2 * steps + 1)
-    if step >= COARSEST_STEP:
-        return grid
-    size = np.abs(grid)
-    return grid[(size <= 1.0 - least + step) | (size >= least - step)]
-
-
 def check_options(boost: float, mode: str, first_runs: int, growth: float, shares: dict[str, float]) -> None:
     """Refuse options of the race that make no sense, each with what would."""
     if not 1.0 <= boost <= 100.0:
@@ -202,3 +156,58 @@ class Latecomers:
         lead = self._log_reserve + float(self.price(np.array([leader]))[0])
         first = np.full(len(challengers), lead - math.log(LATE_LEADS))
         return np.where(challengers < self.n_first, first, lead - math.log(LATE_AMONG) + self.price(challengers))
+
+
+class ListLevels:
+    """The table of shares of a list: by rank in the warm start, with a reserve for configurations that join later.
+
+    Args:
+        n_configs: How many configurations the race began with.
+        delta: Allowed probability of a wrong certificate.
+        mode: What delta covers.
+
+    Attributes:
+        named: The shares of delta, as certificates name them.
+        late: Levels of statements about those who joined later.
+        log_rank: ln(1 / weight) of each configuration as a leader; until there is a ranking, all have the same.
+    """
+
+    named = SHARES
+
+    def __init__(self, n_configs: int, delta: float, mode: Mode) -> None:
+        self.late = Latecomers(n_configs, delta)
+        self.log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
+        self._delta = delta
+        self._mode = mode
+
+    def enter(self, count: int) -> None:
+        """Make room for `count` configurations that join later. Their weight as leaders is not one of a rank."""
+        self.log_rank = np.append(self.log_rank, np.full(count, np.inf))
+
+    def rank(self, ranking: IntArray) -> None:
+        """Fix the weights of leaders by a ranking, best first; it is never made again."""
+        if self._mode == "selection":
+            # The weight of rank r is 1 / ((r + 1)(r + 2)); over all ranks these would sum to 1.
+            rank = np.arange(len(ranking), dtype=np.float64)
+            self.log_rank[ranking] = np.log((rank + 1.0) * (rank + 2.0))
+
+    def upper(self, config: IntArray) -> FloatArray:
+        """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
+        union = 0.0 if self._mode == "selection" else math.log(self.late.n_first)
+        own = np.full(len(config), union - math.log(UPPER * self._delta))
+        return self.late.level(LATE_UPPER, config, own)
+
+    def lower(self, config: IntArray) -> FloatArray:
+        """Of lower bounds of leaders."""
+        own = self.log_rank[config] - math.log(LOWER * self._delta)
+        return self.late.level(LATE_LOWER, config, own)
+
+    def duels(self, leader: int, challengers: IntArray) -> FloatArray:
+        """Of the duels of a leader."""
+        own = float(self.log_rank[leader]) - math.log(PAIRED * self._delta)
+        return self.late.duels(leader, challengers, own)
+
+    def shown(self, config: IntArray) -> FloatArray:
+        """Of the upper end shown. The warm start's scores count for it, so this level knows nothing of ranks."""
+        own = np.full(len(config), math.log(self.late.n_first) - math.log(SHOWN * self._delta))
+        return self.late.level(LATE_SHOWN, config, own)

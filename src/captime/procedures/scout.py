@@ -9,7 +9,7 @@ covered too.
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.procedures.scoreboard import Scoreboard
+from captime.procedures.board import Board
 from captime.tally import Tally
 
 _MEMBERS = 8
@@ -53,7 +53,7 @@ class Scout:
         level: ln(1 / failure probability) of the bound.
     """
 
-    def __init__(self, n_configs: int, goal: float, log_inverse: float, first_runs: int, board: Scoreboard) -> None:
+    def __init__(self, n_configs: int, goal: float, log_inverse: float, first_runs: int, board: Board) -> None:
         self._members: IntArray = _spread(n_configs, _MEMBERS)
         # More members are called to the first trial's positions for what happened there. That is blind only if the warm
         # start sends every configuration to all of these positions, whatever happens.

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from captime.errors import LedgerDamaged
-from captime.skeptic.books import Books
+from captime.skeptic.books import Books, frontier
 from captime.skeptic.late import additions, listed
 from captime.skeptic.question import Question
 
@@ -63,11 +63,6 @@ def arrivals(books: Books, question: Question) -> list[Arrival]:
         counts[kind] += 1
         found.append(Arrival(kind, counts[kind], frontier(books, since) if kind == "proposal" else 0))
     return found
-
-
-def frontier(books: Books, row: int) -> int:
-    """Return the first position on which no run had been started before this row."""
-    return max((where + 1 for runs in books.runs for where, run in runs.items() if run.began < row), default=0)
 
 
 class Gammas:

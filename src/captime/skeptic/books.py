@@ -219,6 +219,11 @@ def terms_told(note: Noted) -> str:
     return repr(told)
 
 
+def frontier(books: Books, row: int) -> int:
+    """Return the first position on which no run had been started before this row."""
+    return max((where + 1 for runs in books.runs for where, run in runs.items() if run.began < row), default=0)
+
+
 def _copied(runs: Sequence[Mapping[int, Run]]) -> list[dict[int, Run]]:
     """Return copies of all runs as they are now."""
     return [{where: replace(run) for where, run in known.items()} for known in runs]

@@ -1,8 +1,9 @@
-"""Configurations that joined a race later: judged only on positions without a started run when they were added.
+"""Shares of delta of a list, and configurations that joined it later: judged only on positions without a run by then.
 
-Needed (docs/random-captimes.md, step 9): their choice may rest on every run that had been started by then, so
-their first position is behind all of those; it was written down before their first run, and they run on from there
-without gaps. Their statements are paid from what the weights of leaders leave over.
+Shares follow from ranks in the warm start. Needed of configurations that joined (docs/random-captimes.md, step 9):
+their choice may rest on every run that had been started by then, so their first position is behind all of those; it was
+written down before their first run, and they run on from there without gaps. Their statements are paid from what the
+weights of leaders leave over.
 """
 
 from dataclasses import dataclass, field
@@ -11,10 +12,16 @@ from typing import Any
 
 from captime.errors import LedgerDamaged
 from captime.ledger.rows import Noted
-from captime.skeptic.books import Books
+from captime.skeptic.books import Books, frontier
+from captime.skeptic.pilot import Pilot
 
-# Parts of the purse, docs/random-captimes.md step 9. They sum to 1.
-UPPER, PAIRED, LEADS, AMONG, LOWER, SHOWN = (Fraction(share, 100) for share in (25, 30, 15, 15, 10, 5))
+# Shares of delta, docs/random-captimes.md step 8. They sum to 1.
+UPPER, PAIRED, LOWER, SHOWN, SCOUT = (Fraction(share, 100) for share in (41, 41, 10, 4, 4))
+SHARES = {"upper": UPPER, "paired": PAIRED, "lower": LOWER, "shown": SHOWN, "scout": SCOUT}
+# Parts of the purse of those who joined later, step 9. They sum to 1.
+_LATE_UPPER, _LATE_PAIRED, _LEADS, _AMONG, _LATE_LOWER, _LATE_SHOWN = (
+    Fraction(share, 100) for share in (25, 30, 15, 15, 10, 5)
+)
 
 
 @dataclass(slots=True)
@@ -36,9 +43,56 @@ class Late:
         number = config - self.n_first + 1
         return Fraction(1, number * (number + 1)) if number > 0 else Fraction(1)
 
-    def purse(self, leaders: Fraction) -> Fraction:
+    @property
+    def purse(self) -> Fraction:
         """The share of delta that was kept for them, of what all statements about leaders may cost."""
-        return leaders / (self.n_first + 1)
+        return (PAIRED + LOWER) / (self.n_first + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ListTable:
+    """The table of shares of a list: by rank, with a purse for those who joined later.
+
+    Attributes:
+        pilot: Start and ranks.
+        late: Those who joined later.
+        mode: What delta covers.
+    """
+
+    pilot: Pilot
+    late: Late
+    mode: str
+
+    def begin(self, config: int) -> int:
+        """The start of the race, or later for those who joined."""
+        return self.late.begin.get(config, self.pilot.start or 0)
+
+    def upper(self, config: int) -> Fraction:
+        """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
+        union = 1 if self.mode == "selection" else self.late.n_first
+        return UPPER / union if config < self.late.n_first else self._of_purse(_LATE_UPPER, config)
+
+    def duel(self, leader: int, config: int) -> Fraction | None:
+        """By the weight of the leader, and by that of a challenger who joined."""
+        if self.pilot.start is None:
+            return None
+        late = self.late
+        if leader < late.n_first:
+            whole = PAIRED if config < late.n_first else _LATE_PAIRED * late.purse
+            return whole * self.pilot.weight(leader) * late.weight(config)
+        part = _LEADS if config < late.n_first else _AMONG
+        return self._of_purse(part, leader) * late.weight(config)
+
+    def ends(self, leader: int) -> tuple[Fraction | None, Fraction]:
+        """The warm start counts for the upper end, so its share is divided by all, whatever their ranks."""
+        if leader < self.late.n_first:
+            lower = None if self.pilot.start is None else LOWER * self.pilot.weight(leader)
+            return lower, SHOWN / self.late.n_first
+        lower = None if self.pilot.start is None else self._of_purse(_LATE_LOWER, leader)
+        return lower, self._of_purse(_LATE_SHOWN, leader)
+
+    def _of_purse(self, part: Fraction, config: int) -> Fraction:
+        return part * self.late.purse * self.late.weight(config)
 
 
 def read_late(books: Books, start: int | None) -> Late:
@@ -95,11 +149,8 @@ def _seen(books: Books) -> dict[int, int]:
     """Return, by configuration that joined, the first position without a started run when it was added."""
     config, seen = books.n_first, {}
     for note in additions(books):
-        frontier = max(
-            (where + 1 for runs in books.runs for where, run in runs.items() if run.began < note.sequence), default=0
-        )
         for _ in listed(note):
-            seen[config] = frontier
+            seen[config] = frontier(books, note.sequence)
             config += 1
     if config < books.n_configs:
         joined = books.n_configs - books.n_first

@@ -84,3 +84,23 @@ class Lottery:
         for place in np.flatnonzero(np.abs(draw - product) <= _NEAR).tolist():
             answer[place] = Fraction(float(draw[place])) < Fraction(self.boost) * Fraction(float(worth[place]))
         return answer
+
+
+@dataclass(slots=True)
+class Ends:
+    """A configuration's runs with the two ends of their scores.
+
+    Attributes:
+        story: The runs.
+        low: Lower ends.
+        high: Upper ends.
+    """
+
+    story: Story
+    low: FloatArray
+    high: FloatArray
+
+    def since(self, position: int) -> "Ends":
+        """Only the runs from that position on."""
+        from_here = self.story.position >= position
+        return Ends(self.story, self.low[from_here], self.high[from_here])

@@ -15,7 +15,8 @@ import numpy as np
 from captime.certificate import Certificate
 from captime.errors import LedgerDamaged
 from captime.skeptic.agreement import Trust
-from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas, arrivals, frontier
+from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas, arrivals
+from captime.skeptic.books import frontier
 from captime.skeptic.fixed_set import SetCheck, ShareTable
 from captime.skeptic.pool import check_draws
 
