@@ -110,15 +110,11 @@ def test_positions_that_only_the_leader_ran_count_as_far_as_they_can(scored: flo
     ends = {0: leader, 1: no_ends}
     check = SimpleNamespace(
         held=SimpleNamespace(config=0, epsilon=0.2),
-        _from=lambda _: 4,
-        _scores=SimpleNamespace(
-            of=lambda config: SimpleNamespace(since=lambda _: SimpleNamespace(low=ends[config], high=ends[config]))
-        ),
-        _level=lambda *_: Fraction(1000),
-        _shares=SimpleNamespace(best=lambda _: Fraction(1)),
-        _who=[None, None],
+        _of=lambda config: SimpleNamespace(since=lambda _: SimpleNamespace(low=ends[config], high=ends[config])),
+        _level=lambda _: Fraction(1000),
     )
-    assert PoolCheck._wins_duel(check, 1, Fraction(1)) == wins  # type: ignore[arg-type]  # all that it looks at
+    table = SimpleNamespace(duel=lambda *_: Fraction(1), begin=lambda _: 4)
+    assert PoolCheck._wins_duel(check, table, 1) == wins  # type: ignore[arg-type]  # all that it looks at
 
 
 def certificate(path: Path) -> dict[str, float]:
