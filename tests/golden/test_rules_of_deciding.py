@@ -31,7 +31,7 @@ from captime.utilities import parse_utility
 
 RECORDED = Path(__file__).parent / "rules_of_deciding.json"
 UTILITY = parse_utility("log-laplace(20, 1)")
-ON_A_SET = ("race on a set", "pool on a set")
+ON_A_SET = ("race on a set", "pool on a set", "race on a set, schedule 4", "pool on a set, schedule 4")
 KINDS, SLOTS = ("race", "race, schedule 2", "pool", *ON_A_SET), (1, 8, 64)
 SCHEDULES = {"race": 1, "race, schedule 2": 2}
 """Campaigns keep the schedule they were begun with, so decisions of each one are guarded."""
@@ -42,9 +42,9 @@ SHOWN = 24
 def procedure_of(kind: str, limit: float) -> Procedure:
     """A race of 12 listed configurations, or a pool of up to 40; on a stream, or on a set of 60 instances."""
     if kind in ON_A_SET:
-        pool = kind == "pool on a set"
+        pool, schedule = kind.startswith("pool"), 4 if kind.endswith("schedule 4") else 3
         problem = Problem(40 if pool else 12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=60, seed=11)
-        problem = replace(problem, population=Population.THESE)
+        problem = replace(problem, population=Population.THESE, schedule=schedule)
         if pool:
             terms = PoolTerms(n_listed=2, model=True, limit=40)
             return FixedSetPool(replace(problem, pool=terms), gamma=0.3)
@@ -58,7 +58,7 @@ def procedure_of(kind: str, limit: float) -> Procedure:
 
 def decided(kind: str, slots: int) -> dict[str, Any]:
     """The runs that were asked for, in order, and the certificates that were held on the way."""
-    listed = kind in SCHEDULES or kind == "race on a set"
+    listed = kind in SCHEDULES or kind.startswith("race on a set")
     table = synthetic_table(5, 12 if listed else 40, 60 if kind in ON_A_SET else 1500, limit=300.0)
     procedure = procedure_of(kind, table.limit)
     executor = VirtualExecutor(table, stream_of("given", table.groups, 0), slots)

@@ -3,8 +3,9 @@
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,8 +14,9 @@ from captime.campaign import run_campaign
 from captime.campaign.assembly import question_of
 from captime.certificate import Population
 from captime.cli import app
-from captime.errors import ScenarioDiffers, ScenarioError
+from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
+from captime.procedures.fixed_set import FixedSetRace
 from captime.report.campaigned import assumptions
 from captime.report.story import read_story
 from captime.scenario import scenario_of
@@ -101,6 +103,81 @@ def test_more_instances_make_a_claim_about_the_larger_set(begun: Path, tmp_path:
     result = _configure(path, range(60), epsilon=0.2)
     assert result.certificate.instances == 60
     assert audit(path).verdict == "confirmed"
+
+
+def _asked(path: Path, instances: range, noise: int) -> captime.AskTell:
+    """A campaign of two near ties and a slow configuration, whose runs take the same time whenever they are made."""
+    paces = {"one": 4.0, "slow": 9.5, "two": 4.0}
+    campaign = captime.AskTell(paces, "uniform(10)", epsilon=0.2, instances=list(instances), seed=noise, ledger=path)
+    while campaign.finished is None:
+        for run in campaign.ask(2):
+            rng = np.random.default_rng((noise, run.config, run.instance))
+            campaign.tell(run, "completed", run.settings + float(rng.uniform(-0.1, 0.1)))
+    return campaign
+
+
+@pytest.fixture(params=range(12))
+def grown(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A ledger to which instances were added when one configuration had been cleared early."""
+    path = tmp_path / "grown.ledger"
+    with _asked(path, range(40), request.param):
+        pass
+    with _asked(path, range(60), request.param) as campaign:
+        assert campaign.certificate.instances == 60
+    return path
+
+
+def test_the_ranking_of_a_larger_set_is_that_of_the_runs_before_it(grown: Path) -> None:
+    """Orders that follow the ranking before it is written down do not count for it."""
+    found = audit(grown)
+    assert found.verdict == "confirmed"
+    assert any("the ranking follows from the first" in line for line in found.account)
+
+
+def test_another_ranking_of_a_larger_set_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forger who ranks the cleared configuration first once instances were added."""
+    path = tmp_path / "forged.ledger"
+    with _asked(path, range(40), 0):
+        pass
+    honest = FixedSetRace.facts
+
+    def told(race: FixedSetRace) -> dict[str, object] | None:
+        facts = honest(race)
+        if facts is None or facts["instances"] != 60:
+            return facts
+        terms = cast("dict[str, Any]", facts["set"])
+        return {**facts, "set": {**terms, "ranking": terms["ranking"][::-1]}}
+
+    monkeypatch.setattr(FixedSetRace, "facts", told)
+    with _asked(path, range(60), 0):
+        pass
+    with pytest.raises(LedgerDamaged, match="it was changed"):
+        audit(path)
+
+
+def test_asking_and_telling_says_what_its_claim_is_about(tmp_path: Path) -> None:
+    """A list of instances is a set; numbers without a list are draws, and so are runs that cannot be repeated."""
+    terms: dict[str, Any] = {"configurations": ["a", "b"], "utility": "uniform(10)"}
+    about = {
+        "list": captime.AskTell(**terms, instances=[1, 2, 3]),
+        "said": captime.AskTell(**terms, instances=[1, 2, 3], population="drawn"),
+        "given": captime.AskTell(**terms, instances=[1, 2, 3], sampling="given"),
+        "once": captime.AskTell(**terms, instances=[1, 2, 3], repeatable=False),
+        "numbers": captime.AskTell(**terms, n_instances=3),
+    }
+    assert {name for name, campaign in about.items() if campaign.certificate.population is Population.THESE} == {"list"}
+    for wrong, match in (
+        ({"n_instances": 3, "population": "these"}, "no list of instances"),
+        ({"instances": [1, 2], "sampling": "given", "population": "these"}, "an order that captime draws"),
+        ({"instances": [1, 2], "population": "all"}, "expected 'these' or 'drawn'"),
+    ):
+        with pytest.raises(ScenarioError, match=match):
+            captime.AskTell(**terms, **wrong)
+    path = tmp_path / "drawn.ledger"
+    with captime.AskTell(**terms, instances=[1, 2, 3], population="drawn", seed=1, ledger=path):
+        pass
+    with captime.AskTell(**terms, instances=[1, 2, 3], seed=1, ledger=path) as campaign:
+        assert campaign.certificate.population is Population.DRAWN
 
 
 def test_several_seeds_of_each_instance_are_members_of_the_set(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from captime.campaign.external_runs import (
     listed_rows,
     outcome_told,
+    population_for,
     proposer_on,
     question_for,
     recorded_seed,
@@ -96,6 +97,8 @@ class AskTell:
         n_instances: Without a list: how many instances there are, each of which is used once, at the position of its
             number; None if there is no end of them. The caller's own order then has to be random.
         sampling: With a list: `shuffle` (each once, in random order), `given` or `replace` (drawn again and again).
+        population: What the claim is about: `these`, exactly the instances listed, or `drawn`, the distribution they
+            were drawn from. If it is left out, `these` for a list of instances where runs can be repeated.
         procedure: Name of the procedure; the race, and on a space the pool, if it is left out.
         options: Its options.
         seed: Key of everything that is drawn at random; a fresh one is drawn if it is left out. It must not be chosen
@@ -133,6 +136,7 @@ class AskTell:
         instances: Sequence[Any] | None = None,
         n_instances: int | None = None,
         sampling: str = "shuffle",
+        population: str | None = None,
         procedure: str | None = None,
         options: Mapping[str, object] | None = None,
         seed: int | None = None,
@@ -147,6 +151,11 @@ class AskTell:
         path = None if ledger is None else Path(ledger)
         self.seed = recorded_seed(path, seed)
         known = known_instances(path) if path is not None and path.exists() else ()
+        chosen = procedure or ("race" if space is None else "pool")
+        settings = {**({} if gamma is None else {"gamma": gamma}), **(options or {})}
+        about = population_for(
+            population, instances, sampling, path, repeatable=repeatable, procedure=chosen, options=settings
+        )
         rows, self._given = (None, []) if configurations is None else listed_rows(configurations)
         self._question = question_for(
             rows,
@@ -156,11 +165,12 @@ class AskTell:
             seed=self.seed,
             delta=delta,
             epsilon=epsilon,
-            procedure=procedure or ("race" if space is None else "pool"),
-            options={**({} if gamma is None else {"gamma": gamma}), **(options or {})},
+            procedure=chosen,
+            options=settings,
             captime_first=captime_first,
             ceiling=ceiling,
             repeatable=repeatable,
+            population=about,
         )
         self._asked_ns: dict[RunRequest, int] = {}
         self._clock, self._path = 0.0, path

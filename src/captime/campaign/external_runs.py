@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from captime.campaign.identity import population_on_record
 from captime.campaign.question import Question
-from captime.certificate import RULES
+from captime.certificate import RULES, Population
 from captime.errors import InvariantViolated, ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.protocol import Configuration
@@ -17,6 +18,8 @@ from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.scenario.configurations import SpaceLike, canonical, listed_of, proposer_for, row_of, section_for
 from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
+from captime.scenario.instances import population_of
+from captime.scenario.models import InstancesSection
 from captime.spaces import Proposer
 from captime.streams import FiniteStream, InstanceStream, finite
 from captime.streams.files import from_values
@@ -118,6 +121,42 @@ def stream_for(
     return FiniteStream(numbered, "given", seed, known=known)
 
 
+def population_for(
+    said: str | None,
+    instances: Sequence[Any] | None,
+    sampling: str,
+    path: Path | None,
+    *,
+    repeatable: bool,
+    procedure: str,
+    options: Mapping[str, object],
+) -> Population:
+    """Return what the claim is about; the names are those of `AskTell`."""
+    if said not in (None, *map(str, Population)):
+        raise ScenarioError(f"AskTell: population is {said!r}; expected 'these' or 'drawn'")
+    if instances is None:
+        if said == Population.THESE:
+            raise ScenarioError(
+                "AskTell: population is 'these', but there is no list of instances, so captime cannot draw their "
+                "order; pass instances, or leave population out"
+            )
+        return Population.DRAWN
+    recorded = None
+    if path is not None and path.exists():
+        with LedgerReader(path) as reader:
+            recorded = population_on_record(reader.scenario)
+    section = InstancesSection.model_construct(population=said, sampling=sampling, seeds=1, generator=None)
+    return population_of(
+        section,
+        _PLACE,
+        repeatable=repeatable,
+        seeded=True,
+        procedure=procedure,
+        options=options,
+        recorded=recorded,
+    )
+
+
 def listed_rows(configurations: Mapping[str, Any] | Sequence[Any]) -> tuple[list[ConfigRow], list[Any]]:
     """Return the configurations as a ledger remembers them, and what each run hands back."""
     if isinstance(configurations, str | bytes):
@@ -207,6 +246,7 @@ def question_for(
     captime_first: float,
     ceiling: float,
     repeatable: bool,
+    population: Population,
 ) -> Question:
     """Return the question, with an identity that a ledger can belong to; the names are those of `AskTell`."""
     worth = utility_of(utility)
@@ -233,7 +273,10 @@ def question_for(
         "configurations": {"list": [{"name": row.name, **row.settings} for row in rows]},
         "space": None if proposer is None else canonical(proposer),
         **({} if proposer is None else {"space_order": list(proposer.space.names)}),
-        "instances": stream.describe(),
+        "instances": {
+            **stream.describe(),
+            **({} if population is Population.DRAWN else {"population": population.value}),
+        },
     }
     return Question(
         program=RunsMadeElsewhere(repeatable=repeatable),
@@ -249,4 +292,5 @@ def question_for(
         ceiling=ceiling,
         proposer=proposer,
         identity=identity,
+        population=population,
     )

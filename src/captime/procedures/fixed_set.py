@@ -76,7 +76,9 @@ class FixedSetRace(SetSchedule):
         rivals = self._rivals()
         if self.way is Way.EVERYTHING:
             all_configs = np.append(rivals, self.leader)
-            return self._place(all_configs, np.full(len(all_configs), size), np.full(len(all_configs), self.top))
+            targets = self._place(all_configs, np.full(len(all_configs), size), np.full(len(all_configs), self._enough))
+            if len(targets) or self._level[all_configs].min() >= self.top:
+                return targets
         return self._advance(rivals, slots)
 
     def _pilot_order(self) -> Targets:

@@ -18,7 +18,9 @@ SECOND_SCHEDULE = 2
 times decide between near ties: equal means of the warm start, and several configurations with a certificate."""
 THIRD_SCHEDULE = 3
 """From this schedule on, all runs of a configuration are read again at once when longer captimes changed them."""
-SCHEDULE = 3
+FOURTH_SCHEDULE = 4
+"""From this schedule on, a claim about exactly these instances is reached without making a run a second time."""
+SCHEDULE = 4
 """The rules by which a new race orders its runs."""
 
 

@@ -359,6 +359,10 @@ class SetClaims:
         total = float(ahead.sum())
         return total / max(1, length), total / size if size else 0.0
 
+    def lower_sum(self, config: int) -> float:
+        """Return the sum of the low ends of a configuration over the set."""
+        return float(self._low_sum[config])
+
     def lower_mean(self, config: int, length: int) -> float:
         """Return the mean of the low ends of a configuration on the first positions."""
         return float(self.low[config, :length].mean()) if length else 0.0

@@ -226,7 +226,7 @@ class FixedSetPool(SetSchedule):
         have = int(self._ordered[self.leader])
         if have < size:
             return self._place(leader, np.array([min(size, have + max(1, slots))]), self._level[leader])
-        return self._place(leader, self._ordered[leader], np.array([self.top]))
+        return self._place(leader, self._ordered[leader], np.array([self._enough]))
 
     def _alone_pays(self) -> bool:
         """Return whether the leader's lower bound alone may soon reach the goal, whatever is drawn later."""
@@ -234,7 +234,7 @@ class FixedSetPool(SetSchedule):
         level = self._of_set.log_ends(leader, self.problem.delta)[0]
         if self.problem.epsilon <= 0.0 or not length or math.isinf(level):
             return False
-        if length >= self.claims.population and self._level[leader] >= self.top:
+        if length >= self.claims.population and self._level[leader] >= self._enough:
             return False
         lows = self.claims.low[leader, :length]
         size = self.claims.population

@@ -10,16 +10,19 @@ import numpy as np
 from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
 from captime.plans.ladder import UtilityLadder
-from captime.procedures.problem import Problem
+from captime.procedures.problem import FOURTH_SCHEDULE, Problem
 from captime.procedures.set_claims import SetClaims
 from captime.tally import Tally
 from captime.targets import Targets, no_targets
-from captime.utilities.protocol import Utility
 
 # A goal below this is taken for this when captimes are chosen and leaders are compared.
 _SMALLEST_GOAL = 0.005
-# A first captime that is longer than this share of the longest one saves too little: its runs would be made twice.
-_SHORT_SHARE = 1.0 / 3.0
+# A first captime that is longer than this share of the longest one saves too little for what it hides.
+_SHORT_SHARE = 0.75
+# The same under earlier schedules, which made runs twice.
+_SHORT_IF_REPEATED = 1.0 / 3.0
+# An answer at the first captime is worth this share of the goal at most, so that rounding cannot hide the goal.
+_BELOW_GOAL = 1.0 - 1e-6
 # The worth of an answer at one captime, divided by that at the next.
 _STEP = 4.0
 # Without a longest captime, captimes end where an answer is worth this share of the goal.
@@ -67,6 +70,18 @@ class SetSchedule:
         """The last level of captimes."""
         return len(self.plan.rungs) - 1
 
+    @property
+    def _enough(self) -> int:
+        """The first level at which runs of the whole set are certain to show the goal.
+
+        What a captime hides of a run is worth no more than the goal there. So once all have run the whole set at this
+        level, no configuration can be ahead by more than the goal of the one with the largest sum of low ends.
+        """
+        if self.problem.schedule < FOURTH_SCHEDULE:
+            return self.top
+        reach = np.flatnonzero(self.plan.worth_at_rung <= self.problem.epsilon)
+        return int(reach[0]) if len(reach) else self.top
+
     def _start(self) -> int:
         """Return the first position that counts for most configurations."""
         raise NotImplementedError
@@ -109,10 +124,11 @@ class SetSchedule:
             self._front = min(size, self._front + stretch)
             chosen = np.append(self.leader, rivals)
             return self._place(chosen, np.full(len(chosen), self._front), self._level[chosen])
-        if self._level[self.leader] < self.top:
+        level = max(self._enough, int(self._level[rivals].max(initial=0)))
+        if self._level[self.leader] < level:
             # A leader that came up with shorter captimes than its rivals have.
             leader = np.array([self.leader])
-            return self._place(leader, self._ordered[leader], np.full(1, self.top))
+            return self._place(leader, self._ordered[leader], np.full(1, level))
         return no_targets()
 
     def _levels_for(self, rivals: IntArray) -> IntArray:
@@ -120,10 +136,24 @@ class SetSchedule:
         levels = self._level[rivals].copy()
         if self._tally is None or not self.top:
             return levels
+        if self.problem.schedule >= FOURTH_SCHEDULE:
+            return self._levels_at_end(rivals)
         for place, config in enumerate(rivals.tolist()):
             level, length = int(levels[place]), int(self._ordered[config])
             if level < self.top and self._tally.open[config] == 0 and self._longer_pays(config, level, length):
                 levels[place] = level + 1
+        return levels
+
+    def _levels_at_end(self, rivals: IntArray) -> IntArray:
+        """Return the level of captimes of each challenger: the one that is enough, longer ones only at the very end.
+
+        Longer ones are for what the whole set does not show at that level, such as runs that were given up.
+        """
+        levels = np.maximum(self._level[rivals], self._enough)
+        both = np.append(rivals, self.leader)
+        ended = self._tally is not None and not self._tally.open[both].any()
+        if ended and (self._ordered[both] >= self.claims.population).all() and (levels == self._level[rivals]).all():
+            levels = np.minimum(levels + 1, self.top)
         return levels
 
     def _longer_pays(self, config: int, level: int, length: int) -> bool:
@@ -170,10 +200,22 @@ class SetSchedule:
         if leads[1] < 0.0 or (leads[1] <= 0.0 < leads[0]):
             return True
         length = self._known(config)
+        if self._complete(config) and self._complete(self.leader) and self.problem.schedule >= FOURTH_SCHEDULE:
+            # Nothing more will be run at this level, and what is certain decides.
+            return self.claims.lower_sum(config) > self.claims.lower_sum(self.leader)
         if length < _ENOUGH_TO_LEAD:
             return False
         mean, significance = self.claims.mean_lead(config, self.leader, length)
         return mean > 0.25 * max(self.problem.epsilon, _SMALLEST_GOAL) and significance > 2.0
+
+    def _complete(self, config: int) -> bool:
+        """Return whether a configuration has run the whole set, with captimes that are enough for the goal."""
+        size = self.claims.population
+        return (
+            self._tally is not None
+            and config < len(self._tally.settled)
+            and bool(self._tally.settled[config] >= size and self._level[config] >= self._enough)
+        )
 
     def spending(self) -> dict[str, float]:
         """Return CPU seconds by purpose."""
@@ -218,21 +260,19 @@ def pilot_size(instances: int) -> int:
 def captimes_for(problem: Problem) -> FloatArray:
     """Return the captimes by level: as long as the goal needs them, then longer ones up to the longest there is.
 
-    An answer at the first captime is worth epsilon, at each further one a quarter of that. A captime that is nearly
-    the longest is left out, since runs that it stops are repeated.
+    An answer at the first captime is worth epsilon, at each further one a quarter of that. They are for goals that are
+    lowered later. A captime that is nearly the longest is left out.
     """
-    return _captimes(problem.utility, problem.epsilon, problem.captime_top, repeat=problem.short_captimes)
-
-
-def _captimes(utility: Utility, epsilon: float, longest: float, *, repeat: bool) -> FloatArray:
-    goal = max(epsilon, _SMALLEST_GOAL)
+    utility, goal, longest = problem.utility, max(problem.epsilon, _SMALLEST_GOAL), problem.captime_top
     if math.isinf(longest):
         longest = float(utility.inverse(np.array(_VANISHING * goal)))
-    if epsilon < _SMALLEST_GOAL or not repeat:
+    if problem.epsilon < _SMALLEST_GOAL or not problem.short_captimes:
         return np.array([longest])
+    once = problem.schedule >= FOURTH_SCHEDULE
+    most = (_SHORT_SHARE if once else _SHORT_IF_REPEATED) * longest
     rungs: list[float] = []
-    worth = goal
-    while (captime := float(utility.inverse(np.array(worth)))) <= _SHORT_SHARE * longest:
+    worth = goal * _BELOW_GOAL if once else goal
+    while (captime := float(utility.inverse(np.array(worth)))) <= most:
         if not rungs or captime > rungs[-1]:
             rungs.append(captime)
         worth /= _STEP

@@ -92,8 +92,8 @@ class Books:
         must_be_ordered: Whether every run has an order on record; if not, runs need one only once there is any.
         at_first_race_order: Copies of the runs as they were when positions were skipped for the first time: what was
             known when a race began.
-        at_ranking: Copies of the runs as they were when terms of a claim about a set were written down, by the number
-            of that row.
+        at_ranking: What was known when terms of a claim about a set were written down, by the number of that row: the
+            row of the last start before it, and copies of the runs.
     """
 
     n_configs: int = 0
@@ -108,8 +108,9 @@ class Books:
     asked: int = 0
     must_be_ordered: bool = False
     at_first_race_order: list[dict[int, Run]] = field(default_factory=list)
-    at_ranking: dict[int, list[dict[int, Run]]] = field(default_factory=dict)
+    at_ranking: dict[int, tuple[int, list[dict[int, Run]]]] = field(default_factory=dict)
     _terms: set[str] = field(default_factory=set)
+    _last_start: int = 0
 
     def take(self, table: Table, row: Row) -> None:
         """The next row."""
@@ -142,7 +143,7 @@ class Books:
         self.notes.append(note)
         if note.kind == "facts" and "set" in note.facts and terms_told(note) not in self._terms:
             self._terms.add(terms_told(note))
-            self.at_ranking[note.sequence] = _copied(self.runs)
+            self.at_ranking[note.sequence] = self._last_start, _copied(self.runs)
 
     def _asked(self, row: Row) -> None:
         targets = targets_of(row)
@@ -161,6 +162,7 @@ class Books:
         known = self.asked or self.must_be_ordered
         if known and not any(n > position >= first for _, n, first in reversed(self.ordered[config])):
             _doubt(sequence, f"starts configuration {config} on position {position}, which was not ordered")
+        self._last_start = sequence
         run = self.runs[config].get(position)
         if run is None:
             if attempt != 0:

@@ -193,25 +193,51 @@ class SetCheck(Check):
                 "its orders are not on record, so the rows do not show on which positions the ranking was made"
             )
             return
-        if self._size_before():
-            self.account.append("the ranking of the larger set is not compared with earlier runs; it was fixed in time")
-            return
         known = self.books.at_ranking.get(sequence)
         if known is None:
             raise LedgerDamaged(f"row {sequence} fixes the ranking of the claim {name!r} without that of the set")
-        ordered = [
-            max((n for row, n, _ in self.books.ordered[config] if row < sequence), default=0)
-            for config in terms.ranking
-        ]
-        length = max(1, min(ordered, default=0))
-        means = [self._means_at(known[config], length) for config in terms.ranking]
-        for place, ((_, most), (least, _)) in enumerate(pairwise(means)):
-            if most < least - _TIE:
-                raise LedgerDamaged(
-                    f"the ranking of the claim {name!r} has configuration {terms.ranking[place]} before "
-                    f"{terms.ranking[place + 1]}, which had done better on the first {length} positions: it was changed"
-                )
-        self.account.append(f"{_CLAIMS[name]}: the ranking follows from the first {length} positions")
+        last_start, runs = known
+        lengths = self._lengths_at(terms, last_start, sequence)
+        wrong = [self._misplaced(terms, runs, length) for length in lengths]
+        if all(wrong):
+            raise LedgerDamaged(f"the ranking of the claim {name!r} {wrong[0]}: it was changed")
+        used = lengths[wrong.index("")]
+        self.account.append(f"{_CLAIMS[name]}: the ranking follows from the first {used} positions")
+
+    def _lengths_at(self, terms: _Terms, last_start: int, sequence: int) -> list[int]:
+        """Return on how many first positions a ranking may have been made, the largest number first.
+
+        They are those that all configurations had been told to run. A ranking is written down before the next run
+        starts, but orders may have followed it by then: each number since the last start is possible.
+        """
+        orders = [self.books.ordered[config] for config in terms.ranking]
+        rows = {row for told in orders for row, _, _ in told if last_start < row < sequence}
+        return sorted(
+            {
+                max(1, min((max((n for row, n, _ in told if row < moment), default=0) for told in orders), default=0))
+                for moment in (*rows, sequence)
+            },
+            reverse=True,
+        )
+
+    def _misplaced(self, terms: _Terms, runs: list[dict[int, Run]], length: int) -> str:
+        """Return which configuration stands before a better one, by what was known of these positions; empty if none.
+
+        Args:
+            terms: They have the ranking.
+            runs: What was known.
+            length: Number of positions that the ranking was made on.
+        """
+        means = [self._means_at(runs[config], length) for config in terms.ranking]
+        return next(
+            (
+                f"has configuration {terms.ranking[place]} before {terms.ranking[place + 1]}, which had done better on "
+                f"the first {length} positions"
+                for place, ((_, most), (least, _)) in enumerate(pairwise(means))
+                if most < least - _TIE
+            ),
+            "",
+        )
 
     def _means_at(self, known: Mapping[int, Run], length: int) -> tuple[float, float]:
         """Return between which ends the mean of the middles on the first positions was, as far as that is known.
