@@ -1,7 +1,11 @@
-"""Check that a tag, the package, CITATION.cff, the conda recipe and the changelog name the same version."""
+"""Check that a tag, the package, CITATION.cff, the conda recipe and the changelog name the same version.
+
+A tag is refused while the address of the project is a placeholder.
+"""
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from changelog import package_version
@@ -21,6 +25,13 @@ def complaints(tag: str, version: str) -> list[str]:
         named = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
         if version not in named[:1]:
             found.append(f"{name} has {named[0] if named else 'no version'}, the package has version {version}")
+    if tag:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        placeholders = [name for name, address in project["urls"].items() if "captime.example" in address]
+        if placeholders:
+            found.append(
+                f"{', '.join(placeholders)} in pyproject.toml: captime.example is a placeholder; name the real address"
+            )
     return found
 
 

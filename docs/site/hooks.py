@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -34,6 +35,8 @@ FROM = {site: source for source, site in ELSEWHERE.items()}
 FIELDS = "reference/fields.md"
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 PICTURES = (".png", ".svg")
+# A host with this ending exists nowhere: the project has no public address yet, and no link may lead there.
+PLACEHOLDER = ".example"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -61,9 +64,20 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def turned(found: re.Match[str]) -> str:
         mark, text, target = found.groups()
-        return f"{mark}[{text}]({link(target, source, site, known, repository)})"
+        leads = link(target, source, site, known, repository)
+        if leads.startswith(repository) and urlsplit(repository).netloc.endswith(PLACEHOLDER):
+            path = leads.removeprefix(repository).split("/main/", 1)[1]
+            return text if path in text or text in path else f"{text} (`{path}`)"
+        return f"{mark}[{text}]({leads})"
 
     return "".join(part if index % 2 else LINK.sub(turned, part) for index, part in enumerate(parts))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (MkDocs asks by name)
+    """Mark blocks that begin with the sentence of a certificate: it is read to its end, so it must not be cut off."""
+    return re.sub(
+        r'<div class="([\w -]*highlight)">(?=<pre>(?:<[^>]*>)*With probability )', r'<div class="\1 sentence">', html
+    )
 
 
 def link(target: str, source: str, site: str, known: set[str], repository: str) -> str:

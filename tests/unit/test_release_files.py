@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped] # it comes without types
+from jinja2 import StrictUndefined, Template
 
 from captime import __version__
 
@@ -54,6 +55,26 @@ def test_a_tag_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert not any(name in text for text in wrong for name in ("CITATION.cff", "meta.yaml"))
 
 
+def test_no_release_is_tagged_while_the_address_is_a_placeholder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The addresses in the metadata, the site and the recipe are the same."""
+    check = script(monkeypatch, "release_check")
+    placeholder = any("captime.example" in address for address in PROJECT["urls"].values())
+    refused = [text for text in check.complaints(f"v{__version__}", __version__) if "placeholder" in text]
+    assert len(refused) == placeholder
+    assert check.complaints("", __version__) == []
+    source = PROJECT["urls"]["Source"]
+    assert f"repository: {source}\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    about = recipe()["about"]
+    assert (about["home"], about["dev_url"]) == (PROJECT["urls"]["Homepage"], source)
+
+
+def recipe() -> dict[str, Any]:
+    """The conda recipe as conda-build reads it: a template of Jinja, then YAML."""
+    text = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.safe_load(Template(text, undefined=StrictUndefined).render(PYTHON="python"))
+    return found
+
+
 def test_workflows_call_targets_of_the_makefile() -> None:
     """Every command of a workflow is `make` with a target that exists, so all of it can be done here as well."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
@@ -77,9 +98,15 @@ def test_workflows_and_metadata_name_the_same_pythons() -> None:
 
 def test_the_conda_recipe_asks_for_what_the_package_needs() -> None:
     """The same packages with the same lower bounds."""
-    recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
-    wanted = [re.sub(r"^([\w-]+)(>=.*)$", r"- \1 \2", each).lower() for each in PROJECT["dependencies"]]
-    assert [line for line in wanted if line not in recipe.lower()] == []
+    told = recipe()
+    wanted = [re.sub(r"^([\w-]+)(>=.*)$", r"\1 \2", each).lower() for each in PROJECT["dependencies"]]
+    python = f"python {PROJECT['requires-python']}"
+    assert sorted(told["requirements"]["run"]) == sorted([python, *wanted])
+    assert python in told["requirements"]["host"]
+    assert told["package"] == {"name": PROJECT["name"], "version": __version__}
+    entry = f"captime = {PROJECT['scripts']['captime']}"
+    assert told["build"]["entry_points"] == [entry]
+    assert (ROOT / "packaging" / "conda" / told["source"]["path"] / told["about"]["license_file"]).is_file()
 
 
 def test_the_image_is_linted() -> None:

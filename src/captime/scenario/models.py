@@ -225,9 +225,7 @@ class ScenarioModel(Section):
 
     utility: str = Field(description="What an answer is worth.")
     delta: float = Field(default=0.1, gt=0, lt=1, description="Allowed probability of a wrong certificate.")
-    seed: int | None = Field(
-        default=None, ge=0, lt=2**63, description="Key of everything that is drawn at random; drawn afresh by default."
-    )
+    seed: int | None = Field(default=None, ge=0, lt=2**63, description="Random seed; a fresh one is drawn by default.")
     procedure: str | None = Field(default=None, description="The procedure that decides what to run next.")
     options: dict[str, Any] = Field(default={}, description="Options of the procedure.")
     effort: Literal["search", "balanced", "certify"] | None = Field(
