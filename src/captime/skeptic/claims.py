@@ -106,13 +106,13 @@ class ClaimCheck(Check):
         )
         return True
 
-    def _check_everyone(self, table: ShareTable, lower: float, whom: str) -> None:
+    def _check_everyone(self, table: ShareTable, lower: float, others: str) -> None:
         """Check that none of the configurations of the claim is better by more than epsilon.
 
         Args:
             table: The table of shares.
             lower: What is shown of the leader alone.
-            whom: The configurations of the claim, in words.
+            others: The configurations of the claim, in words.
         """
         held = self.held
         bound = float(np.nextafter(lower + held.epsilon, -1.0))
@@ -129,11 +129,11 @@ class ClaimCheck(Check):
                 return
             else:
                 raise LedgerDamaged(
-                    f"the certificate says that none of {whom} is better than number {held.config} by more than "
+                    f"the certificate says that none of {others} is better than number {held.config} by more than "
                     f"{held.epsilon!r}, but the rows do not show it for configuration {config}"
                 )
         self.account.append(
-            f"number {held.config} is within {held.epsilon:.6g} of {whom}: {by_bound:,} shown by bounds, "
+            f"number {held.config} is within {held.epsilon:.6g} of {others}: {by_bound:,} shown by bounds, "
             f"{by_duel:,} by duels"
         )
 
