@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +44,7 @@ The paper runs its experiments on random configurations of CPLEX and minisat. It
 tables below are of the same kind. Those of CPLEX are from the paper's own instance families, rcw and regions. The rows
 come from two public repositories: [MPSEAS](https://github.com/Theomat/MPSEAS) (CPLEX and kissat, MIT licence) and
 [EPM_DNN](https://github.com/mlindauer/EPM_DNN) (SPEAR, BSD licence). The tables are not copied into this repository.
-With the folder at hand,
+With the folder at hand and the package of experiments installed (`pip install -e research`),
 
 ```text
 python experiments/configured.py --tables FOLDER
@@ -56,7 +56,8 @@ computes everything again and writes this page from the numbers. Without the fol
 the [page of all experiments](README.md): κ0 is the median runtime of the table, at most a fifteenth of the timeout.
 Instances are drawn with replacement. A point of Naive is missing where u(κ) is not below epsilon, where κ exceeds the
 timeout, or where more than 20,000 runs of each configuration would be needed. Costs are CPU time of the runs, with
-capped runs paid again in full. δ is 0.1. Curves are medians over 3 seeds, bands are extremes.
+capped runs paid again in full. δ is 0.1. Curves are medians over 3 seeds, bands are extremes. SPEAR's figures
+were computed later than the others, with a newer version of the race: compare methods within a table, not tables.
 """
 
 
@@ -111,10 +112,12 @@ def compute(figure: str, path: Path, out: Path, seeds: int, jobs: int) -> None:
 
 def page_of(results: Path, pictures: str) -> str:
     """Return the page, from the numbers in a folder; the pictures are linked in that folder."""
-    begun = sorted({path.stem.removeprefix("figure-2-") for path in results.glob("figure-2-*.csv")})
-    tables = [name for name in begun if all((results / f"{each}-{name}.csv").exists() for each in FIGURES)]
-    found = {name: {each: _curves(results / f"{each}-{name}.csv") for each in FIGURES} for name in tables}
-    verdicts = {claim: {name: judge(found[name]) for name in tables} for claim, judge in OBSERVATIONS.items()}
+    stored = {
+        each: {path.stem.removeprefix(f"{each}-"): path for path in results.glob(f"{each}-*.csv")} for each in FIGURES
+    }
+    tables = sorted({name for paths in stored.values() for name in paths})
+    found = {name: {each: _curves(paths[name]) for each, paths in stored.items() if name in paths} for name in tables}
+    verdicts = {claim: {name: _judged(judge, found[name]) for name in tables} for claim, judge in OBSERVATIONS.items()}
     lines = [INTRODUCTION, "## What holds and what does not\n", *reading(verdicts)]
     lines += [f"\n| | {' | '.join(tables)} |", f"|---|{'---|' * len(tables)}"]
     for claim, by_table in verdicts.items():
@@ -122,6 +125,20 @@ def page_of(results: Path, pictures: str) -> str:
     for name in tables:
         lines += ["", *_table(name, found[name], pictures)]
     return "\n".join(lines) + "\n"
+
+
+def _judged(judge: Callable[[Found], Verdict], found: Found) -> Verdict:
+    """Judge an observation; it cannot be told where a figure that it needs has not been computed."""
+    try:
+        return judge(found)
+    except KeyError as missing:
+        if missing.args[0] not in FIGURES:
+            raise
+        return Verdict(None, f"{_short(missing.args[0])} was not computed")
+
+
+def _short(figure: str) -> str:
+    return figure.replace("figure-", "Figure ")
 
 
 def _curves(path: Path) -> Curves:
@@ -135,6 +152,9 @@ def _table(name: str, found: Found, pictures: str) -> Iterator[str]:
         yield f"{ABOUT[name]}.\n"
     yield from _costs(found)
     for figure, about in FIGURES.items():
+        if figure not in found:
+            yield f"\n{_short(figure)} was not computed; the command above computes it."
+            continue
         yield f"\n{about} [PDF]({pictures}/{figure}-{name}.pdf), [numbers]({pictures}/{figure}-{name}.csv)\n"
         yield f"![{about}]({pictures}/{figure}-{name}.png)"
 
@@ -143,7 +163,7 @@ def _costs(found: Found) -> Iterator[str]:
     """Yield a table of median costs at the smallest, a middle and the largest epsilon of Figures 2 and 3."""
     rows: dict[tuple[str, str], Band] = {}
     for figure, utility in (("figure-2", "log-Laplace"), ("figure-3", "uniform")):
-        for curves in found[figure].values():
+        for curves in found.get(figure, {}).values():
             rows |= {(utility, label): band for label, band in curves.items()}
     goals = next(iter(rows.values())).x
     shown = [len(goals) - 1, len(goals) // 2 - 1, 0]

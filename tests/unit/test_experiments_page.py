@@ -213,3 +213,17 @@ def test_without_the_recorded_tables_the_page_is_written_from_stored_numbers(
     configured.main()
     assert "no tables" in capsys.readouterr().err
     assert "## What holds and what does not" in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+def test_a_figure_that_was_not_computed_is_named_and_judged_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page has the figures of a table that there are; no verdict is given without the figures it needs."""
+    configured = script(monkeypatch, "configured")
+    for name in ("figure-1-kissat_ibm.csv", "figure-3-kissat_ibm.csv"):
+        (tmp_path / name).write_bytes((EXPERIMENTS_FOLDER / "results" / "configured" / name).read_bytes())
+    page = configured.page_of(tmp_path, "results")
+    assert "\nFigure 2 was not computed; the command above computes it.\n" in page
+    assert page.count("cannot be told: Figure 2 was not computed") == 3
+    assert "figure-2" not in page
+    assert "(results/figure-3-kissat_ibm.csv)" in page
