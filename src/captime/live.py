@@ -19,7 +19,7 @@ from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
 from captime.procedures.protocol import KeepsBook, Procedure
 from captime.runs import RunOutcome, RunRequest
-from captime.targets import Targets
+from captime.targets import Targets, no_targets
 from captime.trace import Decisions, Trace
 
 # An unfinished run is looked at again once it is this many times as old as at the last look: sooner tells little.
@@ -229,11 +229,15 @@ class _LiveLoop:
     def order(self) -> None:
         """Ask until there is work for every slot, or nothing new is wanted; never ahead of the work in hand."""
         evidence = self.evidence
+        before = no_targets()
         while (free := self._capacity - evidence.open) > 0:
             targets = self.procedure.ask(free)
             self._journal.asked(free, targets)
-            if len(targets) == 0 or evidence.aim(targets) == 0:
+            if len(targets) == 0 or (evidence.aim(targets) == 0 and (evidence.open or _same(before, targets))):
                 break
+            # An order may be met by the runs there are, such as one for longer captimes than were drawn. While nothing
+            # is under way nothing else will be told, so the procedure is asked again.
+            before = targets
 
     def start(self) -> None:
         """Start what is missing, as far as there is room for it."""

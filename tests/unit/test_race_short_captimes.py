@@ -17,6 +17,7 @@ from captime.procedures.problem import Problem
 from captime.procedures.race import Race
 from captime.sources.replay import Replay
 from captime.sources.sampling import stream_of
+from captime.sources.synthetic import synthetic_table
 from race_worlds import CONFIGURED
 from runtime_laws import in_order
 from runtime_laws import table_of as harness_table
@@ -208,3 +209,16 @@ def test_the_last_outcome_of_a_configuration_is_read_whole(schedule: int, *, sta
     race.plan.seed = seed
     drive(race, Replay(harness_table(seconds, math.inf), in_order(positions), race.plan, world.utility))
     assert (race.finished() is None) == stalls
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_longer_captime_that_no_run_needs_does_not_end_a_campaign(workers: int) -> None:
+    """No run of the first positions uses up the captime that is drawn for it: longer levels order nothing."""
+    utility = parse_utility("uniform(60)")
+    table = synthetic_table(4, 45, 1500, limit=LIMIT)
+    race = Race(Problem(45, utility, 0.1, 0.1, captime_limit=LIMIT, n_instances=1500, seed=4))
+    executor = VirtualExecutor(table, stream_of("given", table.groups, 0), workers)
+    outcome = drive_parallel(
+        race, executor, Evidence(45, race.plan, utility), interrupted=lambda: race._start is not None
+    )
+    assert outcome.stopped == "interrupted", "the race never began"
