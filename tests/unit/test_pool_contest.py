@@ -6,7 +6,7 @@ import pytest
 from captime.arrays import IntArray
 from captime.procedures import Problem
 from captime.procedures.pool import Pool
-from captime.procedures.pool_contest import Contest
+from captime.procedures.pool_bets import Contest
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import in_order, table_of

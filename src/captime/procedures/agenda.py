@@ -138,9 +138,15 @@ class Agenda:
         for config, runs in zip(chosen, least, strict=True):
             level, longer = level_for(config)
             wanted.append((config, int(self.ordered[config]) if longer else self.further(config, runs), level))
+        return self.with_leader(leader, wanted, level_for)
+
+    def with_leader(
+        self, leader: int, wanted: list[tuple[int, int, int]], level_for: Callable[[int], tuple[int, bool]]
+    ) -> Targets:
+        """Order these prefixes at these levels, and first the leader as far as the farthest of them."""
         ahead = max((n for _, n, _ in wanted), default=0)
         if self.ordered[leader] < ahead:
-            wanted.insert(0, (leader, max(ahead, self.further(leader, 1)), level_for(leader)[0]))
+            wanted = [(leader, max(ahead, self.further(leader, 1)), level_for(leader)[0]), *wanted]
         columns = np.array(wanted, dtype=np.int64).reshape(-1, 3).T
         return self.place(columns[0], columns[1], columns[2])
 

@@ -15,9 +15,8 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import ScenarioDiffers
 from captime.plans.random_captimes import RandomCaptimes, Schedule
 from captime.procedures.claims import EngineOptions
-from captime.procedures.pool_bets import BestBets
+from captime.procedures.pool_bets import BestBets, Contest
 from captime.procedures.pool_certificates import PoolClaims
-from captime.procedures.pool_contest import Contest
 from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import SPLITS, Stakes, looks_good_enough, newcomers_turn, runs_to_show
 from captime.procedures.pool_terms import Effort, Stop, check_options, checked_effort, checked_stop
@@ -192,8 +191,7 @@ class Pool(PoolClaims):
         if self.finished() is not None:
             return no_targets()
         self._slots = max(self._slots, slots)
-        wanted = np.array(self._wanted(slots), dtype=np.int64).reshape(-1, 2).T
-        targets = self._agenda.place(wanted[0], wanted[1])
+        targets = self._wanted(slots)
         if len(targets):
             self._asked_for = max(self._asked_for, int(targets.config.max()) + 1)
         return targets
@@ -201,8 +199,8 @@ class Pool(PoolClaims):
     def _rivals(self) -> IntArray:
         return np.flatnonzero(self._epsilons() > self.problem.epsilon)
 
-    def _wanted(self, slots: int) -> list[tuple[int, int]]:
-        """Configurations and prefix lengths, the leader first where it has to stay ahead."""
+    def _wanted(self, slots: int) -> Targets:
+        """Runs of the leader alone, of newcomers, or of rivals; the leader first where it has to stay ahead."""
         rivals = self._rivals()
         uncleared = len(rivals)
         if math.isfinite(self._available):
@@ -210,7 +208,7 @@ class Pool(PoolClaims):
             rivals = np.array(waiting, dtype=np.int64)
             rivals = rivals[self._agenda.ordered[rivals] < self._available]
         if not uncleared and self._in_pilot():
-            return []  # another configuration is admitted once the runs of these are known
+            return no_targets()  # another configuration is admitted once the runs of these are known
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         # Who may be better than the leader comes first when it is their turn, who keeps epsilon up fills the slots.
         turn = self._split.contests(self.rounds)
@@ -223,18 +221,15 @@ class Pool(PoolClaims):
         leader_waits = not self._busy[self.leader] and self._agenda.ordered[self.leader] < self._available
         alone = self._leader_pays(uncleared, self._seconds) or self._alone_pays() or not len(rivals)
         if leader_waits and alone:
-            return [(self.leader, self._next(self.leader, slots))]
+            return self._agenda.place(np.array([self.leader]), np.array([self._next(self.leader, slots)]))
         # Newcomers are ordered all at once: proposals that are made at the same moment may begin at the same position.
         new = np.sort(idle[self._agenda.ordered[idle] == 0])
         # With many slots and few rivals, deeper orders; even for those at work already, rather than none.
         together = 1 if len(promising) else len(idle) // _TOGETHER
         chosen = new if len(new) else (idle if len(idle) else rivals)[: max(1, slots, together)]
         share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
-        wanted = [(int(config), self._next(int(config), share)) for config in chosen]
-        ahead = max((n for _, n in wanted), default=0)
-        if self._agenda.ordered[self.leader] < ahead:
-            wanted.insert(0, (self.leader, max(ahead, self._next(self.leader, 1))))
-        return wanted
+        wanted = [(config, self._next(config, share), 0) for config in chosen.tolist()]
+        return self._agenda.with_leader(self.leader, wanted, lambda _: (0, False))
 
     def _next(self, config: int, least: int) -> int:
         """Return where this configuration's prefix should end next, at least `least` positions further."""

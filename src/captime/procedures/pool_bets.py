@@ -1,9 +1,15 @@
-"""The best bet of a growing pool: which configuration looks best now, and which run would tell most about that.
+"""The search of a growing pool: which configuration looks best now, and which run would tell most about that.
 
-Configurations of a pool are run on different stretches of the stream, and instances differ more than configurations
-do. So a score is taken as a sum of what the configuration is worth and of how kind its position is, and both are fitted
+The certificate orders runs of the challengers that keep epsilon up. With weak bounds these are nearly all of them, run
+in turn, and most of those runs change nothing. A better leader is found sooner by running what looks better than the
+present one. Here are two other orders. They choose what to learn next and decide nothing, so they touch the cost only:
+no certificate rests on them.
+
+`Contest` compares each configuration with the leader on the positions they have in common. `BestBets` fits all scores:
+configurations of a pool are run on different stretches of the stream, and instances differ more than configurations
+do, so a score is taken as a sum of what the configuration is worth and of how kind its position is, and both are fitted
 to all scores at once. A mean of few scores is drawn towards the mean of all configurations of its kind, as far as it
-may be luck. These are estimates. They choose which configuration is named and run next; no certificate rests on them.
+may be luck.
 """
 
 import math
@@ -23,6 +29,49 @@ _CAREFUL = 0.3
 # Means of fewer scores than this tell less about what is usual among configurations.
 _FEW = 4.0
 _TINY = 1e-9
+# A newcomer that is ahead of the leader is run at once, until they have this many positions in common.
+_SOON = 16
+
+
+class Contest:
+    """How each configuration did against the leader, on the positions they have in common."""
+
+    def __init__(self) -> None:
+        self._common: IntArray = np.empty(0, dtype=np.int64)
+        self._mean: FloatArray = np.empty(0)
+        self._hope: FloatArray = np.empty(0)
+
+    def enter(self) -> None:
+        """One more, who has not met the leader yet."""
+        self._common = np.append(self._common, 0)
+        self._mean, self._hope = np.append(self._mean, 0.0), np.append(self._hope, -1.0)
+
+    def compare(self, config: int, ahead: FloatArray) -> None:
+        """Record how a configuration stands against the leader; without a position in common it takes no part.
+
+        Args:
+            config: The configuration.
+            ahead: By how much it scored more than the leader, for each position in common.
+        """
+        count = len(ahead)
+        self._common[config] = count
+        self._mean[config] = float(ahead.mean()) if count else 0.0
+        # A standard error more; one difference of 1 is added, since a few that are equal do not make it certain.
+        error = math.sqrt(float(ahead @ ahead) + 1.0) / count if count else -1.0
+        self._hope[config] = self._mean[config] + error
+
+    def order(self, rivals: IntArray, *, turn: bool) -> IntArray:
+        """Return the rivals to run next, the most promising first; newcomers only if it is not the contest's turn.
+
+        Args:
+            rivals: The configurations that take part.
+            turn: Whether this round belongs to the contest.
+        """
+        soon = rivals[(self._mean[rivals] > 0.0) & (self._common[rivals] < _SOON)]
+        if len(soon):
+            return soon[np.argsort(-self._mean[soon], kind="stable")]
+        hopeful = rivals[self._hope[rivals] > 0.0] if turn else rivals[:0]
+        return hopeful[np.argsort(-self._hope[hopeful], kind="stable")]
 
 
 class BestBets:

@@ -17,7 +17,7 @@ from captime.procedures.claims import EngineOptions
 from captime.procedures.duels import FRACTIONS
 from captime.procedures.problem import SECOND_SCHEDULE, THIRD_SCHEDULE, Problem
 from captime.procedures.race_claims import ListClaims
-from captime.procedures.race_terms import SCOUT, Mode, Terms, check_options, facts_of
+from captime.procedures.race_terms import SCOUT, Mode, check_options
 from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
@@ -436,14 +436,38 @@ class Race(ListClaims):
     # ------------------------------------------------------------------ how it stands
 
     def facts(self) -> dict[str, object] | None:
-        """What a checker needs and cannot read off the runs; None before anything has been fixed. See race_terms.py."""
-        return facts_of(self._terms(), self._start, self._ranking, self._tried)
+        """Return what a checker needs and cannot read off the runs; None before a champion runs or the race begins.
 
-    def _terms(self) -> Terms:
-        longest, joined = tuple(self._lengthened), tuple(self._joined)
-        return Terms(
-            self.mode, self._options.boost, NODES, FRACTIONS, longest, paired=self._options.paired, joined=joined
-        )
+        Nothing here is an input of anything. Keys: `start` (the first position of the race) and `ranking` (best first),
+        both only once the race has begun; `joined`, configurations that came later with their first positions, if any
+        did; `shares` of delta; `mode`, `boost`, `paired`; how many bets are mixed in bounds (`nodes`) and in duels
+        (`fractions`); `longest_captimes`, pairs of a position and the seconds from there on (None: no limit); and
+        `scout` if there was one: its champion, from where on its scores count, how many of them have been counted
+        (0 while it is still at work), and ln(1 / failure probability) of its bound.
+        """
+        scout, start, ranking = self._tried, self._start, self._ranking
+        champion = None if scout is None else scout.champion
+        if champion is None and start is None:
+            return None
+        told: dict[str, object] = {
+            "shares": dict(self.levels.named),
+            "mode": self.mode,
+            "boost": self._options.boost,
+            "paired": self._options.paired,
+            "nodes": NODES,
+            "fractions": FRACTIONS,
+            "longest_captimes": [
+                [position, seconds if math.isfinite(seconds) else None] for position, seconds in self._lengthened
+            ],
+        }
+        if start is not None and ranking is not None:
+            told |= {"start": start, "ranking": ranking.tolist()}
+        if self._joined:
+            told["joined"] = [list(each) for each in self._joined]
+        if scout is not None and champion is not None:
+            count = scout.count if scout.over else 0
+            told["scout"] = {"champion": champion, "start": scout.start, "count": count, "level": scout.level}
+        return told
 
     def spending(self) -> dict[str, float]:
         """CPU seconds by purpose; a challenger's are booked where it was cleared, by its own bound or by a duel.
