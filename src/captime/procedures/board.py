@@ -255,9 +255,10 @@ class Board:
     def upper(self, config: IntArray, log_inverse: FloatArray) -> FloatArray:
         """Upper bounds from all scores, open runs counted or left out, whichever says more."""
         counts = self._high_counts[config]
-        for place, which in enumerate(config.tolist()):
-            if which in self._awaited:
-                counts[place] += self._awaited[which]
+        if self._awaited:
+            for place, which in enumerate(config.tolist()):
+                if which in self._awaited:
+                    counts[place] += self._awaited[which]
         places, more = self._behind(config, self.high, self._binned_high, self.start)
         rows, level = joined(counts, log_inverse, places, more)
         bound = self._bets.upper(rows, level)
@@ -276,22 +277,28 @@ class Board:
         """By place, what stands behind the settled runs, in bins; several lengths of it, each with its place."""
         places: list[int] = []
         counts: list[IntArray] = []
-        for place in np.flatnonzero(self.ends[config] > self.settled[config]).tolist():
+        for place in (self.ends[config] > self.settled[config]).nonzero()[0].tolist():
             which = int(config[place])
             settled, last = int(self.settled[which]), int(self.ends[which])
             first = max(settled, int(counted[which]))
-            for length in self.cuts(self.through(which, settled, last), settled):
+            for length in self.cuts((which,), settled, last):
                 places.append(place)
                 counts.append(binned(ends(which, first, max(first, settled + length))))
         return places, counts
 
-    def cuts(self, through: BoolArray, settled: int) -> list[int]:
-        """See the function of this name, at the shares of open runs that are tried here.
+    def cuts(self, configs: tuple[int, ...], settled: int, last: int) -> list[int]:
+        """Return by how many runs a settled prefix may be lengthened, at the shares of open runs that are tried here.
 
         Args:
-            through: Which runs behind the settled ones are settled or known exactly.
-            settled: The position of the first of them.
+            configs: Runs of all these have to be settled or known exactly where they are not to count as open.
+            settled: The position of the first run behind the prefix.
+            last: Behind the last run there is.
         """
+        if self._open_shares == ALL_OPEN:
+            return [last - settled]
+        through = self.through(configs[0], settled, last)
+        for config in configs[1:]:
+            through &= self.through(config, settled, last)
         return cuts(through, settled - self._origin, self._open_shares)
 
 

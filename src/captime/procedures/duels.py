@@ -92,7 +92,7 @@ class Duels:
         """
         self._common = np.maximum(self._common, _later(board, leader))
         settled = np.minimum(board.settled[challengers], board.settled[leader])
-        for place in np.flatnonzero(settled > self._common[challengers]).tolist():
+        for place in (settled > self._common[challengers]).nonzero()[0].tolist():
             challenger, last = int(challengers[place]), int(settled[place])
             self._counts[challenger] += self._counted(board, leader, challenger, last)
             self._common[challenger] = last
@@ -111,10 +111,9 @@ class Duels:
         places: list[int] = []
         counts: list[IntArray] = []
         ends = np.minimum(board.ends[challengers], board.ends[leader])
-        for place in np.flatnonzero(ends > settled).tolist():
+        for place in (ends > settled).nonzero()[0].tolist():
             challenger, first, last = int(challengers[place]), int(settled[place]), int(ends[place])
-            through = board.through(challenger, first, last) & board.through(leader, first, last)
-            for length in board.cuts(through, first):
+            for length in board.cuts((challenger, leader), first, last):
                 places.append(place)
                 counts.append(self._counted(board, leader, challenger, first + length))
         return places, counts

@@ -8,6 +8,8 @@ most of the weight. docs/pools.md has the proof.
 """
 
 import math
+from bisect import bisect_left
+from operator import neg
 
 import numpy as np
 
@@ -73,7 +75,7 @@ class GammaBets:
 
     def draws_for(self, gamma: float) -> int:
         """How many draws it takes to miss no more than this share."""
-        draws = 0
-        while self.after(draws) > gamma:
-            draws += 1
-        return draws
+        while self._known[-1] > gamma:
+            self.after(len(self._known))
+        # More draws never miss more, so the numbers known so far fall.
+        return bisect_left(self._known, -gamma, key=neg)
