@@ -576,7 +576,7 @@ MUTANTS = (
         "pool duels begin where the challenger did",
         "procedures/duels.py",
         "np.maximum(board.counted, board.counted[leader])",
-        "np.maximum(board.counted, board.start[leader])",
+        "np.maximum(board.counted, 0)",
         ("unit/test_blindness.py::test_a_pool_keeps_its_pilot_out_of_lower_bounds_and_duels",),
     ),
     Mutant(
