@@ -199,6 +199,26 @@ def test_a_fixed_order_is_about_these_instances_too(tmp_path: Path) -> None:
     assert result.certificate.population is Population.THESE
     assert result.certificate.epsilon <= 0.3
     assert audit(path).verdict == "confirmed"
+    _configure(path, range(30), epsilon=0.3, order="fixed", window=4)
+    assert audit(path).verdict == "confirmed"
+
+
+def test_another_ranking_is_refused_in_fixed_order_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger knows what the procedure may have been told when it made the ranking."""
+    honest = FixedSetRace.facts
+
+    def told(race: FixedSetRace) -> dict[str, object] | None:
+        facts = honest(race)
+        if facts is None:
+            return None
+        turned = {name: cast("dict[str, Any]", facts[name]) for name in ("set", "drawn")}
+        return {**facts, **{name: {**each, "ranking": each["ranking"][::-1]} for name, each in turned.items()}}
+
+    monkeypatch.setattr(FixedSetRace, "facts", told)
+    path = tmp_path / "turned.ledger"
+    _configure(path, range(40), epsilon=0.3, order="fixed", window=2)
+    with pytest.raises(LedgerDamaged, match="it was changed"):
+        audit(path)
 
 
 def _steady(settings: Any, instance: int, seed: int) -> bool:

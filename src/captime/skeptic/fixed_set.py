@@ -18,7 +18,7 @@ from captime.arrays import FloatArray
 from captime.certificate import Certificate, Population
 from captime.errors import LedgerDamaged
 from captime.skeptic.agreement import Trust
-from captime.skeptic.books import Run, Story, story_of
+from captime.skeptic.books import Run, Story, story_of, told_in_order
 from captime.skeptic.check import Check
 from captime.skeptic.directed import Bets, above, below
 
@@ -197,11 +197,18 @@ class SetCheck(Check):
         if known is None:
             raise LedgerDamaged(f"row {sequence} fixes the ranking of the claim {name!r} without that of the set")
         last_start, runs = known
-        lengths = self._lengths_at(terms, last_start, sequence)
-        wrong = [self._misplaced(terms, runs, length) for length in lengths]
+        window = self.question.window
+        # With a fixed order of outcomes the ledger may have known more than the procedure had been told.
+        told = [runs] if window is None else list(told_in_order(runs, window))
+        if not told:
+            raise LedgerDamaged(
+                f"when row {sequence} was written, more runs were open than the window of {window} allows"
+            )
+        tried = [(length, each) for length in self._lengths_at(terms, last_start, sequence) for each in told]
+        wrong = [self._misplaced(terms, each, length) for length, each in tried]
         if all(wrong):
             raise LedgerDamaged(f"the ranking of the claim {name!r} {wrong[0]}: it was changed")
-        used = lengths[wrong.index("")]
+        used, _ = tried[wrong.index("")]
         self.account.append(f"{_CLAIMS[name]}: the ranking follows from the first {used} positions")
 
     def _lengths_at(self, terms: _Terms, last_start: int, sequence: int) -> list[int]:
@@ -242,8 +249,7 @@ class SetCheck(Check):
     def _means_at(self, known: Mapping[int, Run], length: int) -> tuple[float, float]:
         """Return between which ends the mean of the middles on the first positions was, as far as that is known.
 
-        A run that was under way counts with anything from 0 to the middle of 0 and 1. With a fixed order of outcomes
-        the procedure may have known less than the ledger, so there every run may have counted as under way.
+        A run that was under way counts with anything from 0 to the middle of 0 and 1.
         """
         least = most = 0.0
         for position in range(length):
@@ -256,8 +262,6 @@ class SetCheck(Check):
             if low < high and math.isfinite(run.captime):
                 # A run that was stopped counts with its captime, or with the time after which it was stopped.
                 ends.append(0.5 * float(self.question.utility(np.array(run.captime))))
-            if self.question.window is not None:
-                ends += [0.0, 0.5]
             least, most = least + min(ends), most + max(ends)
         return least / length, most / length
 
