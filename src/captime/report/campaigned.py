@@ -242,7 +242,10 @@ def assumptions(result: CampaignResult) -> list[str]:
     question, census = result.question, result.census
     said = []
     if question.population is Population.THESE:
-        said += these_words(question.stream.length or 0, f" (seed {question.seed})", result.certificate)
+        grouped = question.stream.describe().get("groups") is not None
+        said += these_words(
+            question.stream.length or 0, f" (seed {question.seed})", result.certificate, grouped=grouped
+        )
     elif question.stream.population == "finite":
         said.append(
             f'"Best" means best on average over exactly these {question.stream.n_instances:,} instances, drawn with '
@@ -293,16 +296,19 @@ def _duplicates(stream: InstanceStream) -> list[str]:
     return [f"{again:,} of {count:,} instances hold the same as another one; each of them counts."] if again > 0 else []
 
 
-def these_words(count: int, seed: str, held: Certificate) -> list[str]:
+def these_words(count: int, seed: str, held: Certificate, *, grouped: bool) -> list[str]:
     """Return what a claim about exactly these instances rests on, in sentences.
 
     Args:
         count: How many members the set has.
         seed: From which their order was drawn, such as ` (seed 7)`.
         held: The certificate.
+        grouped: Whether instances are listed in groups of variations.
     """
     best = f'"Best" means best on average over exactly these {count:,} instances, each with its seed'
     said = [f"{best}, run in random order{seed}; nothing is assumed about where they come from."]
+    if grouped:
+        said.append("They are one member of every group, chosen by the seed; the others are not part of the set.")
     if held.gamma is not None:
         said.append("They were not chosen by the results of configurations that were drawn from the space.")
     if held.other is not None:

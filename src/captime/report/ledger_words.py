@@ -240,7 +240,8 @@ def _instances(story: Story) -> str:
     listed, sampling = known.get("list"), known.get("sampling")
     seed = f" (seed {story.scenario['seed']})" if "seed" in story.scenario else ""
     if known.get("population") == Population.THESE and story.certificate is not None:
-        return " ".join(these_words(length_on_record(story.scenario, story.notes) or 0, seed, story.certificate))
+        members = length_on_record(story.scenario, story.notes) or 0
+        return " ".join(these_words(members, seed, story.certificate, grouped=known.get("groups") is not None))
     if sampling == "replace" and isinstance(listed, list):
         return (
             f'"Best" means best on average over exactly these {len(listed):,} instances, drawn with replacement{seed}.'
