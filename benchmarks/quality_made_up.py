@@ -108,6 +108,7 @@ class _Remembered:
     def __init__(self, proposer: Proposer) -> None:
         self._proposer = proposer
         self.n_listed, self.model, self.draws_first = proposer.n_listed, proposer.model, proposer.draws_first
+        self.proposals = proposer.proposals
         self.settings: list[Settings] = []
 
     def origin(self, index: int) -> str:

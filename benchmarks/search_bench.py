@@ -19,7 +19,7 @@ from captime.procedures.protocol import Procedure
 from captime.simulation import Learnt, settings_of_list, simulate_on_space
 from captime.sources import RuntimeTable, read_table
 from captime.sources.replay import Replay
-from captime.spaces import Proposer, Settings, Space, read_space
+from captime.spaces import Proposer, Settings, Space, order_for, read_space
 from captime.utilities import Utility, parse_utility
 
 TABLES = Path(os.environ.get("CAPTIME_TABLES", Path(__file__).parents[2] / "shared" / "data" / "configured"))
@@ -129,7 +129,17 @@ class SearchBench:
 
     def pool(self, *, effort: str, model: bool = True) -> None:
         """A campaign of captime's, with goals that it will not reach."""
-        made = _Remembered(Proposer(self.space, self.seed, model=model, listed=[]))
+        order = order_for(effort)
+        made = _Remembered(
+            Proposer(
+                self.space,
+                self.seed,
+                model=model,
+                draws_first=order.draws_first,
+                proposals=order.proposals,
+                listed=[],
+            )
+        )
 
         def watch(procedure: Procedure, replay: Replay) -> None:
             self.on_runs = float(replay.tally.seconds.sum())
@@ -193,6 +203,7 @@ class _Remembered:
     def __init__(self, proposer: Proposer) -> None:
         self._proposer = proposer
         self.n_listed, self.model, self.draws_first = proposer.n_listed, proposer.model, proposer.draws_first
+        self.proposals = proposer.proposals
         self.settings: list[Settings] = []
 
     def origin(self, index: int) -> str:

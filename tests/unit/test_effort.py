@@ -12,6 +12,7 @@ from captime.procedures.pool import Pool
 from captime.procedures.pool_bets import BestBets
 from captime.procedures.pool_growth import SPLITS
 from captime.scenario import load_scenario
+from captime.scenario.configurations import canonical
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import in_order, table_of
@@ -135,3 +136,32 @@ def test_the_effort_on_record_is_kept(tmp_path: Path) -> None:
     assert as_begun(unnamed, ledger).options == {"effort": "search"}
     assert as_begun(unnamed.with_effort("certify"), ledger).options == {"effort": "certify"}
     assert as_begun(unnamed, tmp_path / "none.ledger").options == {}
+
+
+def test_the_effort_sets_the_order_of_arrivals_and_the_space_may_set_another(tmp_path: Path) -> None:
+    """A search looks at more draws before the model, and at more proposals afterwards."""
+
+    def order(effort: str, space: str = SPACE) -> tuple[int, int]:
+        proposer = load_scenario(scenario_at(tmp_path, effort, space)).proposer
+        assert proposer is not None
+        return proposer.draws_first, proposer.proposals
+
+    assert order("") == order('effort = "certify"') == (4, 1)
+    assert order('effort = "search"') == (24, 3)
+    named = SPACE.replace("[space]", "[space]\ndraws_first = 2\nproposals = 5")
+    assert order('effort = "search"', named) == order("", named) == (2, 5)
+    with pytest.raises(ScenarioError, match="proposals is 0, expected a whole number of at least 1"):
+        order("", SPACE.replace("[space]", "[space]\nproposals = 0"))
+
+
+def test_the_order_of_arrivals_on_record_is_kept(tmp_path: Path) -> None:
+    """Ledgers of searches that were begun when one proposal followed each of the draws are resumed in that order."""
+    ledger = tmp_path / "search.ledger"
+    asked = load_scenario(scenario_at(tmp_path, 'effort = "search"'))
+    assert asked.proposer is not None
+    assert (canonical(asked.proposer)["draws_first"], canonical(asked.proposer)["proposals"]) == (24, 3)
+    search(on_space(1, options={"gamma": 0.5, "effort": "search"}), ledger)
+    resumed = as_begun(asked, ledger).proposer
+    assert resumed is not None
+    assert (resumed.draws_first, resumed.proposals) == (4, 1)
+    assert "proposals" not in canonical(resumed)

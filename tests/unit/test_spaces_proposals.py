@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray
+from captime.errors import ScenarioError
 from captime.procedures.pool_terms import PoolTerms
 from captime.spaces import Known, Lessons, Proposer, Settings, Space
 from captime.spaces.formats.section import read_section
@@ -56,21 +57,43 @@ def test_the_order_is_fixed_before_the_first_run() -> None:
     assert proposer.random_draws(9) == 4
 
 
+@pytest.mark.parametrize("proposals", [1, 3])
 @pytest.mark.parametrize(("favourites", "model", "draws_first"), [(0, True, 0), (2, True, 3), (1, False, 5)])
-def test_pools_agree_about_who_is_random(favourites: int, model: bool, draws_first: int) -> None:
+def test_pools_agree_about_who_is_random(favourites: int, model: bool, draws_first: int, proposals: int) -> None:
     """The race counts gamma by its own terms; both must mean the same indices."""
     proposer = Proposer(
-        space([{"x": 0.2 + place / 10} for place in range(favourites)]), 1, model=model, draws_first=draws_first
+        space([{"x": 0.2 + place / 10} for place in range(favourites)]),
+        1,
+        model=model,
+        draws_first=draws_first,
+        proposals=proposals,
     )
-    terms = PoolTerms(proposer.n_listed, model=model, draws_first=draws_first)
+    terms = PoolTerms(proposer.n_listed, model=model, draws_first=draws_first, proposals=proposals)
     ours = ["listed" if origin in ("default", "favourite") else origin for origin in map(proposer.origin, range(40))]
     assert ours == [terms.origin(index) for index in range(40)]
 
 
-def test_random_draws_do_not_depend_on_what_was_observed() -> None:
+def test_several_proposals_follow_each_draw() -> None:
+    """The proposals of one draw come together, from where the pool is when the first of them comes."""
+    proposer = Proposer(space(), seed=1, draws_first=1, proposals=3)
+    origins = [proposer.origin(index) for index in range(10)]
+    assert origins == ["default", "random", "random", *["model"] * 3, "random", *["model"] * 3]
+    terms = PoolTerms(1, model=True, draws_first=1, proposals=3)
+    assert [terms.batch_end(index) for index in range(1, 8)] == [2, 3, 6, 6, 6, 7, 10]
+    later = terms.joined(3, 2)
+    assert [later.origin(index) for index in range(9)] == ["listed", *["random"] * 2, *["model"] * 5, "random"]
+    assert later.batch_end(5) == 8
+    with pytest.raises(ScenarioError, match="proposals is 0"):
+        Proposer(space(), seed=1, proposals=0)
+    with pytest.raises(ScenarioError, match="0 proposals for each draw"):
+        PoolTerms(1, model=True, proposals=0)
+
+
+@pytest.mark.parametrize("proposals", [1, 3])
+def test_random_draws_do_not_depend_on_what_was_observed(proposals: int) -> None:
     """This is what carries gamma: draw r is draw r, with any evidence and with none."""
     here = space()
-    proposer = Proposer(here, seed=5, draws_first=3)
+    proposer = Proposer(here, seed=5, draws_first=3, proposals=proposals)
     grown = pool(proposer, 30)
     numbers = [proposer.random_number(index) for index in range(30) if proposer.origin(index) == "random"]
     assert numbers == list(range(len(numbers)))

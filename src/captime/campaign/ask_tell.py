@@ -159,7 +159,7 @@ class AskTell:
         rows, self._given = (None, []) if configurations is None else listed_rows(configurations)
         self._question = question_for(
             rows,
-            proposer_on(space, self.seed),
+            proposer_on(space, self.seed, (options or {}).get("effort"), path),
             stream_for(instances, n_instances, sampling, self.seed, known),
             utility,
             seed=self.seed,

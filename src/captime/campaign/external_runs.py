@@ -15,12 +15,20 @@ from captime.errors import InvariantViolated, ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.protocol import Configuration
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.scenario.configurations import SpaceLike, canonical, listed_of, proposer_for, row_of, section_for
+from captime.scenario.configurations import (
+    SpaceLike,
+    canonical,
+    listed_of,
+    order_on_record,
+    proposer_for,
+    row_of,
+    section_for,
+)
 from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
 from captime.scenario.instances import population_of
 from captime.scenario.models import InstancesSection
-from captime.spaces import Proposer
+from captime.spaces import Proposer, order_for
 from captime.streams import FiniteStream, InstanceStream, finite
 from captime.streams.files import from_values
 from captime.streams.finite import TARGET, Seeds
@@ -227,9 +235,22 @@ def recorded_seed(ledger: Path | None, seed: int | None) -> int:
     return finite.fresh_seed() if seed is None else seed
 
 
-def proposer_on(space: SpaceLike | None, seed: int) -> Proposer | None:
-    """Return the proposer of a space's configurations; None if they are listed."""
-    return None if space is None else proposer_for(plain(section_for(space, ".")), seed, _PLACE, Path.cwd())
+def proposer_on(space: SpaceLike | None, seed: int, effort: object, ledger: Path | None) -> Proposer | None:
+    """Return the proposer of a space's configurations; None if they are listed.
+
+    Args:
+        space: The space.
+        seed: Of the draws.
+        effort: What CPU time is mainly spent on; a new campaign takes its order of arrivals from it.
+        ledger: The ledger; one that has begun keeps its order.
+    """
+    if space is None:
+        return None
+    order = None
+    if ledger is not None and ledger.exists():
+        with LedgerReader(ledger) as reader:
+            order = order_on_record(reader.scenario)
+    return proposer_for(plain(section_for(space, ".")), seed, _PLACE, Path.cwd(), order or order_for(effort))
 
 
 def question_for(

@@ -18,6 +18,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
 from captime.procedures.duels import COARSEST_STEP, difference_step
 from captime.scenario import Scenario
+from captime.scenario.configurations import order_on_record
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
 from captime.streams import FiniteStream, InstanceStream
 
@@ -124,6 +125,7 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
         listed = reader.scenario.get("configurations")
         population = population_on_record(reader.scenario)
         options = reader.scenario.get("options")
+        order = order_on_record(reader.scenario)
     effort = options.get("effort") if isinstance(options, dict) and scenario.wishes.effort is None else None
     begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
     return replace(
@@ -131,6 +133,7 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
         known=known_instances(path),
         begun_with=begun,
         recorded_population=population,
+        recorded_order=order,
     )
 
 

@@ -43,7 +43,7 @@ from captime.simulation.on_space import Maker
 from captime.sources import RuntimeTable, read_table
 from captime.sources.replay import Replay
 from captime.sources.window import Accounting
-from captime.spaces import FORMATS, Proposer, Settings, Space, read_space
+from captime.spaces import FORMATS, Proposer, Settings, Space, order_for, read_space
 from captime.utilities import parse_utility
 from captime.utilities.durations import duration_text, parse_duration
 
@@ -110,7 +110,7 @@ def on_surrogate(
         surrogate: What was asked for, for messages.
         table: To learn from; None for a made-up target.
         settings: Of the rows of the table.
-        model: Whether a model proposes every second configuration.
+        model: Whether a model proposes some of the configurations.
     """
 
     def make(wishes: dict[str, Any]) -> tuple[Maker, Target]:
@@ -119,7 +119,8 @@ def on_surrogate(
             raise ScenarioError("--sampling given means nothing with --surrogate, which draws instances; leave it out")
         # A claim about exactly these instances meets each of them once.
         wishes["sampling"] = "shuffle" if wishes.get("population") == Population.THESE else "replace"
-        maker = Proposer(space, seed, model=model)
+        order = order_for(wishes["options"].get("effort"))
+        maker = Proposer(space, seed, model=model, draws_first=order.draws_first, proposals=order.proposals)
         if table is not None:
             learnt = Learnt(space, table, settings, sampling=wishes["sampling"], seed=seed)
             checked = learnt.validated(parse_utility(wishes["utility"]))
@@ -291,7 +292,7 @@ def simulate_command(
         ),
     ] = None,
     model: Annotated[
-        bool, typer.Option("--model/--no-model", help="On a space: a model proposes every second configuration.")
+        bool, typer.Option("--model/--no-model", help="On a space: a model proposes some of the configurations.")
     ] = True,
     procedure: Annotated[str, typer.Option(help="Procedure that decides what to run; see `captime list`.")] = "race",
     compare: Annotated[

@@ -32,15 +32,19 @@ class PoolTerms:
     Attributes:
         n_listed: The default configuration and the user's favourites: indices 0, …, n_listed - 1. Fixed before the
             first run.
-        model: Whether every second newcomer is proposed by a model; a random draw comes first.
+        model: Whether some newcomers are proposed by a model; a random draw comes first.
         draws_first: This many random draws come before the first proposal, to learn from.
+        proposals: After them, this many proposals follow each random draw. If there are several, they come together.
         limit: How many configurations can be drawn or proposed by the model; None if the space does not end.
-        singly: The first `singly` proposals come one by one, the next `singly` in pairs, and so on.
+        singly: With one proposal for each draw, the first `singly` come one by one, the next `singly` in pairs, and so
+            on.
         late: Indices of those that were added after the first run. Their choice may rest on all runs so far, just
             as a model's may, so they are proposals: of the user, not of the model.
 
     >>> [PoolTerms(1, model=True).origin(index) for index in range(4)]
     ['listed', 'random', 'model', 'random']
+    >>> [PoolTerms(1, model=True, proposals=2).origin(index) for index in range(5)]
+    ['listed', 'random', 'model', 'model', 'random']
     >>> [PoolTerms(1, late=(2,)).origin(index) for index in range(4)]
     ['listed', 'random', 'model', 'random']
     """
@@ -51,12 +55,14 @@ class PoolTerms:
     limit: int | None = None
     singly: int = 8
     late: tuple[int, ...] = ()
+    proposals: int = 1
 
     def __post_init__(self) -> None:
-        if self.n_listed < 0 or self.draws_first < 0 or self.singly < 1:
+        if self.n_listed < 0 or self.draws_first < 0 or self.singly < 1 or self.proposals < 1:
             raise ScenarioError(
-                f"a pool with {self.n_listed} listed configurations, {self.draws_first} first draws and {self.singly} "
-                "proposals one by one was asked for; the first two cannot be negative, the last is at least 1"
+                f"a pool with {self.n_listed} listed configurations, {self.draws_first} first draws, {self.singly} "
+                f"proposals one by one and {self.proposals} proposals for each draw was asked for; the first two cannot "
+                "be negative, the others are at least 1"
             )
         if self.limit is not None and self.limit < max(1, self.n_listed):
             raise ScenarioError(
@@ -70,8 +76,12 @@ class PoolTerms:
             return "listed"
         if index in self.late:
             return "model"
-        place = index - sum(late < index for late in self.late) - self.n_listed - self.draws_first
-        return "model" if self.model and place >= 0 and place % 2 == 1 else "random"
+        place = self._place(index)
+        return "model" if self.model and place >= 0 and place % (1 + self.proposals) else "random"
+
+    def _place(self, index: int) -> int:
+        """Return how many arrivals of the model's part of the order come before this one; negative before it."""
+        return index - sum(late < index for late in self.late) - self.n_listed - self.draws_first
 
     def batch_end(self, index: int) -> int:
         """The first index that does not come together with this one, if this one comes next.
@@ -83,10 +93,14 @@ class PoolTerms:
         >>> terms = PoolTerms(1, model=True)
         >>> [terms.batch_end(index) - index for index in (1, 2, 16, 18, 34)]
         [1, 1, 1, 3, 5]
+        >>> [PoolTerms(1, model=True, proposals=3).batch_end(index) for index in (1, 2, 3, 5, 6)]
+        [2, 5, 5, 6, 9]
         """
         if self.origin(index) != "model" or index in self.late:
             return index + 1
-        place = index - sum(late < index for late in self.late) - self.n_listed - self.draws_first
+        place = self._place(index)
+        if self.proposals > 1:
+            return index + 1 + self.proposals - place % (1 + self.proposals)
         # A random draw stands between any two of them.
         return index + 1 + 2 * (place // 2 // self.singly)
 

@@ -19,7 +19,7 @@ from captime.procedures.pool_terms import PoolTerms
 from captime.programs.protocol import Configuration, Setting
 from captime.programs.template import SettingsToArguments, Template
 from captime.scenario.errors import SourceLocation, shown
-from captime.spaces import Proposer, Space, proposer_of, read_space_section, section_of
+from captime.spaces import ArrivalOrder, Proposer, Space, proposer_of, read_space_section, section_of
 from captime.spaces.formats.toml import scenario_section
 from captime.streams.files import read_rows
 
@@ -195,7 +195,9 @@ def section_for(space: SpaceLike, folder: str | PathLike[str]) -> dict[str, Any]
     return scenario_section(path) if path.suffix.lower() == ".toml" else {"file": str(path)}
 
 
-def proposer_for(section: Mapping[str, Any], seed: int, place: SourceLocation, folder: Path) -> Proposer:
+def proposer_for(
+    section: Mapping[str, Any], seed: int, place: SourceLocation, folder: Path, order: ArrivalOrder
+) -> Proposer:
     """Return the proposer of a space's configurations, by index.
 
     Args:
@@ -203,9 +205,10 @@ def proposer_for(section: Mapping[str, Any], seed: int, place: SourceLocation, f
         seed: The scenario's.
         place: The file, for messages.
         folder: A file of the space is seen from here.
+        order: In which order draws and proposals come, where the section does not say.
     """
     where = place(_SPACE)
-    return proposer_of(read_space_section(section, where, folder), section, seed, where)
+    return proposer_of(read_space_section(section, where, folder), section, seed, where, order)
 
 
 def name_of(proposer: Proposer, index: int) -> str:
@@ -228,7 +231,12 @@ def space_as_begun(proposer: Proposer, n_listed: int | None) -> Proposer:
         return proposer
     favourites = [proposer.propose(index) for index in range(1, n_listed)]
     return Proposer(
-        proposer.space, proposer.seed, model=proposer.model, draws_first=proposer.draws_first, listed=favourites
+        proposer.space,
+        proposer.seed,
+        model=proposer.model,
+        draws_first=proposer.draws_first,
+        proposals=proposer.proposals,
+        listed=favourites,
     )
 
 
@@ -245,12 +253,28 @@ def check_command(command: list[str] | None, space: Space, place: SourceLocation
 
 def canonical(proposer: Proposer) -> dict[str, Any]:
     """Return the space and the order in which configurations come from it, in words that JSON knows."""
-    return {**section_of(proposer.space), "model": proposer.model, "draws_first": proposer.draws_first}
+    # Ledgers that name no number of proposals were begun when there was one for each draw.
+    several = {"proposals": proposer.proposals} if proposer.proposals > 1 else {}
+    return {**section_of(proposer.space), "model": proposer.model, "draws_first": proposer.draws_first, **several}
+
+
+def order_on_record(ledger: Mapping[str, object]) -> ArrivalOrder | None:
+    """Return the order in which draws and proposals come in a ledger; None if it is not about a space.
+
+    Args:
+        ledger: What the ledger says about its question.
+    """
+    space = ledger.get("space")
+    if not isinstance(space, Mapping):
+        return None
+    return ArrivalOrder(int(space["draws_first"]), int(space.get("proposals", 1)))
 
 
 def pool_terms_of(proposer: Proposer) -> PoolTerms:
     """Return the order of arrivals, as procedures have to know it; the proposer keeps to it."""
-    return PoolTerms(proposer.n_listed, model=proposer.model, draws_first=proposer.draws_first)
+    return PoolTerms(
+        proposer.n_listed, model=proposer.model, draws_first=proposer.draws_first, proposals=proposer.proposals
+    )
 
 
 def words_of(space: Space) -> SettingsToArguments:

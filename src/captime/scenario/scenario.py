@@ -39,7 +39,7 @@ from captime.scenario.instances import population_of, stream_of
 from captime.scenario.models import ScenarioModel, StopSection
 from captime.scenario.parts import Parts, RunSettings, StopRules, allowed_cores, executor_settings, seconds_that_count
 from captime.scenario.target_section import conditions_of, program_of
-from captime.spaces import Proposer
+from captime.spaces import ArrivalOrder, Proposer, order_for
 from captime.streams import FiniteStream, GeneratedStream, finite
 from captime.utilities import Utility, parse_utility
 
@@ -69,6 +69,8 @@ class Scenario:
             added later. None if it has not begun.
         drawn_seed: Takes the place of a seed that the file does not name; a campaign that has begun keeps the one in
             its ledger, see `campaign.identity.as_begun`.
+        recorded_order: In which order draws and proposals come in the ledger that is resumed; takes the place of the
+            order that goes with the effort.
         recorded_population: What the claim of the ledger is about that is resumed; takes the place of the default.
     """
 
@@ -84,6 +86,7 @@ class Scenario:
     begun_with: int | None = None
     drawn_seed: int = field(default_factory=lambda: finite.fresh_seed())  # noqa: PLW0108 (looked up when it is needed)
     recorded_population: Population | None = None
+    recorded_order: ArrivalOrder | None = None
 
     @property
     def seed(self) -> int:
@@ -141,7 +144,10 @@ class Scenario:
     def _space(self) -> Proposer | None:
         """The same, with all favourites there are now."""
         section = self.wishes.space
-        return None if section is None else proposer_for(section, self.seed, self.place, self.folder)
+        if section is None:
+            return None
+        order = self.recorded_order or order_for(self.wishes.options.get("effort", self.wishes.effort))
+        return proposer_for(section, self.seed, self.place, self.folder, order)
 
     @property
     def procedure(self) -> str:

@@ -103,6 +103,7 @@ class Maker(Protocol):
     n_listed: int
     model: bool
     draws_first: int
+    proposals: int
 
     def origin(self, index: int) -> str:
         """Where the configuration of that index comes from."""
@@ -190,7 +191,13 @@ def simulate_on_space(
         captime_limit=target.limit,
         n_instances=target.length,
         seed=seed,
-        pool=PoolTerms(maker.n_listed, model=maker.model, draws_first=maker.draws_first, limit=limit),
+        pool=PoolTerms(
+            maker.n_listed,
+            model=maker.model,
+            draws_first=maker.draws_first,
+            proposals=maker.proposals,
+            limit=limit,
+        ),
         population=about,
     )
     made = build_procedure(procedure, PROCEDURES, problem, options or {})

@@ -20,7 +20,7 @@ from captime.sources.sampling import stream_of
 from captime.spaces import Known, Settings, Space
 from captime.spaces.model import Surrogate
 from captime.spaces.one_thread import one_thread
-from captime.spaces.proposals import DRAWS_FIRST, FEWEST
+from captime.spaces.proposals import FEWEST, USUAL_ORDER
 from captime.spaces.self_restraint import Restraint
 from captime.utilities import Utility
 
@@ -151,6 +151,7 @@ class RowProposer:
         n_listed: 1 if a row is the default, which counts for nothing but itself; otherwise 0. See `default_row`.
         model: As given.
         draws_first: As given.
+        proposals: One for each draw: half of the rows are draws.
         limit: How large the pool can become before draws, or rows to propose, are used up.
     """
 
@@ -161,10 +162,11 @@ class RowProposer:
         seed: int,
         *,
         model: bool = True,
-        draws_first: int = DRAWS_FIRST,
+        draws_first: int = USUAL_ORDER.draws_first,
     ) -> None:
         self.model = model
         self.draws_first = draws_first
+        self.proposals = 1
         self._space = space
         self._seed = seed
         default = default_row(space, settings)

@@ -15,13 +15,14 @@ from captime.spaces.formats import (
 from captime.spaces.formats.section import proposer_of
 from captime.spaces.lessons import Lessons
 from captime.spaces.model import Known
-from captime.spaces.proposals import Proposer
+from captime.spaces.proposals import ArrivalOrder, Proposer, order_for
 from captime.spaces.rendering import Style
 from captime.spaces.space import Space
 from captime.spaces.values import Settings, Value
 
 __all__ = [
     "FORMATS",
+    "ArrivalOrder",
     "Known",
     "Lessons",
     "Proposer",
@@ -30,6 +31,7 @@ __all__ = [
     "Style",
     "Value",
     "as_configspace",
+    "order_for",
     "proposer_of",
     "read_space",
     "read_space_section",

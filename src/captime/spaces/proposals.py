@@ -1,13 +1,14 @@
 """Who joins the pool next: the default, the user's favourites, then random draws and proposals of a model in turn.
 
 The order is fixed before the first run: index 0 is the default configuration, then the favourites, then a few random
-draws, then every second one is proposed. Only the random draws speak for the space (they carry gamma), and random draw
-r is `space.draw(seed, r)` whatever was observed. A proposal is a configuration like any other: it is raced and bounded
-by the same rules, so a bad model wastes runs and nothing else.
+draws, then one or more proposals after each further draw (`ArrivalOrder`). Only the random draws speak for the space
+(they carry gamma), and random draw r is `space.draw(seed, r)` whatever was observed. A proposal is a configuration like
+any other: it is raced and bounded by the same rules, so a bad model wastes runs and nothing else.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -23,8 +24,6 @@ from captime.spaces.values import Settings
 
 Origin = Literal["default", "favourite", "random", "model"]
 
-# By default this many random draws come before the first proposal.
-DRAWS_FIRST = 4
 # A model needs this many configurations with scores before it is asked.
 FEWEST = 4
 # A new model is fitted when configurations or scores have grown by these factors; and if that is affordable.
@@ -35,14 +34,40 @@ _PARENTS, _LITTER = 4, 8
 _MODEL_STREAM = 0x40DE1
 
 
+@dataclass(frozen=True, slots=True)
+class ArrivalOrder:
+    """In which order random draws and proposals join a pool.
+
+    Attributes:
+        draws_first: This many random draws come before the first proposal, to learn from.
+        proposals: After them, this many proposals follow each random draw.
+    """
+
+    draws_first: int = 4
+    proposals: int = 1
+
+
+USUAL_ORDER = ArrivalOrder()
+# A model that has seen few configurations proposes nothing better than draws, and its proposals cost more: the leader
+# has to be run where they are run. Later they are better than most draws, which are slow besides. docs/spaces.md has
+# the figures.
+_ORDERS = {"search": ArrivalOrder(draws_first=24, proposals=3)}
+
+
+def order_for(effort: object) -> ArrivalOrder:
+    """Return the order of arrivals that a new campaign with this effort has, unless the space names another."""
+    return _ORDERS.get(str(effort), USUAL_ORDER)
+
+
 class Proposer:
     """Configurations by index, for a pool that grows.
 
     Args:
         space: The space.
         seed: Of the random draws and of the model.
-        model: Whether a model proposes every second one.
+        model: Whether a model proposes some of them.
         draws_first: How many random draws come before the first proposal, to learn from.
+        proposals: How many proposals follow each random draw after these.
         listed: The favourites; left out, those of the space.
 
     Attributes:
@@ -57,15 +82,19 @@ class Proposer:
         seed: int,
         *,
         model: bool = True,
-        draws_first: int = DRAWS_FIRST,
+        draws_first: int = USUAL_ORDER.draws_first,
+        proposals: int = USUAL_ORDER.proposals,
         listed: Sequence[Settings] | None = None,
     ) -> None:
         if draws_first < 0:
             raise ScenarioError(f"draws_first is {draws_first}, expected a number of at least 0")
+        if proposals < 1:
+            raise ScenarioError(f"proposals is {proposals}, expected a number of at least 1; model = false has none")
         self.space = space
         self.seed = seed
         self.model = model
         self.draws_first = draws_first
+        self.proposals = proposals
         wanted = [space.default, *(space.favourites if listed is None else listed)]
         # Who names the default as a favourite means one configuration, not two.
         self._listed = [each for place, each in enumerate(wanted) if each not in wanted[:place]]
@@ -83,13 +112,13 @@ class Proposer:
         if index < self.n_listed:
             return "favourite"
         place = index - self.n_listed - self.draws_first
-        return "model" if self.model and place >= 0 and place % 2 == 1 else "random"
+        return "model" if self.model and place >= 0 and place % (1 + self.proposals) else "random"
 
     def random_number(self, index: int) -> int:
         """Which of the random draws that index is, counted from 0."""
         place = index - self.n_listed
         beyond = max(place - self.draws_first, 0) if self.model else 0
-        return place - beyond // 2
+        return place - self.proposals * (beyond // (1 + self.proposals))
 
     def random_draws(self, size: int) -> int:
         """How many of the first `size` configurations are random draws: the number that gamma is computed from."""

@@ -1,7 +1,7 @@
 """The `[space]` section of a scenario, as the dictionary that TOML makes of it; also the canonical form of any space.
 
 A table is a parameter; everything else is a word of the section, see WORDS. Reading the file it may name is left to the
-door of this family; model and draws_first are not about the space but about the search (see proposer_of).
+door of this family; model, draws_first and proposals are not about the space but about the search (see proposer_of).
 """
 
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from captime.spaces.formats.fields import items, plain, truth
 from captime.spaces.formats.parameter_tables import read_parameter
 from captime.spaces.parameters import Parameter
 from captime.spaces.pcs_expression import read_clause, read_forbidden
-from captime.spaces.proposals import DRAWS_FIRST, Proposer
+from captime.spaces.proposals import USUAL_ORDER, ArrivalOrder, Proposer
 from captime.spaces.rendering import STYLES, Style
 from captime.spaces.space import Space
 from captime.spaces.values import Settings
 
 WORDS = (
     *("file", "format", "conditions", "forbidden", "favourites", "arguments", "true", "false", "words"),
-    *("model", "draws_first"),
+    *("model", "draws_first", "proposals"),
 )
 
 
@@ -66,19 +66,36 @@ def read_section(section: Mapping[str, object], where: str, base: Space | None =
     return Space(space.parameters, space.conditions, space.forbidden, favourites, space.style, space.notes)
 
 
-def proposer_of(space: Space, section: Mapping[str, object], seed: int, where: str) -> Proposer:
-    """Who joins the pool next, as the section's model and draws_first say.
+def proposer_of(
+    space: Space, section: Mapping[str, object], seed: int, where: str, order: ArrivalOrder = USUAL_ORDER
+) -> Proposer:
+    """Who joins the pool next, as the section's model, draws_first and proposals say.
 
     Args:
         space: The space of the section.
         section: What stands under `[space]`.
         seed: The scenario's.
         where: What to call the section in errors.
+        order: In which order draws and proposals come, where the section does not say.
     """
-    model, first = truth(section.get("model", True), f"{where}: model"), section.get("draws_first", DRAWS_FIRST)
-    if isinstance(first, bool) or not isinstance(first, int) or first < 0:
-        raise ScenarioError(f"{where}: draws_first is {first!r}, expected a whole number of at least 0")
-    return Proposer(space, seed, model=model, draws_first=first)
+    return Proposer(
+        space,
+        seed,
+        model=truth(section.get("model", True), f"{where}: model"),
+        draws_first=_count(section, "draws_first", order.draws_first, 0, where),
+        proposals=_count(section, "proposals", order.proposals, 1, where),
+    )
+
+
+def _count(section: Mapping[str, object], word: str, usual: int, least: int, where: str) -> int:
+    """Return the whole number that a word of the section names."""
+    found = section.get(word, usual)
+    # A table is a parameter of that name.
+    if isinstance(found, Mapping):
+        return usual
+    if isinstance(found, bool) or not isinstance(found, int) or found < least:
+        raise ScenarioError(f"{where}: {word} is {found!r}, expected a whole number of at least {least}")
+    return found
 
 
 def _tables(section: Mapping[str, object]) -> dict[str, Mapping[str, Any]]:
