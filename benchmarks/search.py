@@ -55,6 +55,7 @@ def search(cell: Cell, hours: list[float], patience: float) -> dict[str, Any]:
             epsilons += [epsilon for at, epsilon in [(0.0, 1.0), *bench.certified] if at <= _HOUR * each][-1:]
         ended.append(bench.ended)
         runs = bench.runs
+        best = bench.best_members([_HOUR * each for each in budgets]) if bench.members else []
     return {
         "target": target,
         "method": method,
@@ -62,6 +63,7 @@ def search(cell: Cell, hours: list[float], patience: float) -> dict[str, Any]:
         "version": _version(method),
         "hours": hours,
         "worths": worths,
+        "best": best,
         "spent": spent,
         "thinking": thinking,
         "ended": ended,

@@ -87,6 +87,9 @@ class SearchBench:
         self.story: list[Step] = []
         # Of captime's own campaigns: CPU seconds of runs, and the epsilon that was certified then.
         self.certified: list[tuple[float, float]] = []
+        # And the configurations of their pools, with how many there were at which CPU second of runs.
+        self.members: list[Settings] = []
+        self.grown: list[tuple[float, int]] = []
         self._indices: dict[bytes, int] = {}
         self._began = time.process_time()
         self.recommends(self.space.default)
@@ -147,6 +150,7 @@ class SearchBench:
             held = procedure.certificate()
             self.recommends(made.settings[held.config])
             self.certified.append((self.on_runs, held.epsilon))
+            self.grown.append((self.on_runs, len(made.settings)))
 
         def interrupted() -> bool:
             if self.thinking > self.patience:
@@ -165,6 +169,13 @@ class SearchBench:
             observer=watch,
             interrupted=interrupted,
         )
+        self.members = made.settings
+
+    def best_members(self, spent: list[float]) -> list[float]:
+        """Return what the best configuration of the pool was worth at each of these CPU seconds, named or not."""
+        worths = self.worths(self.members)
+        sizes = [[size for at, size in self.grown if at <= each][-1:] or [1] for each in spent]
+        return [float(worths[: size[0]].max()) for size in sizes]
 
     def worths(self, found: list[Settings]) -> FloatArray:
         """What configurations are worth on held-out instances, exactly."""

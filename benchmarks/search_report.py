@@ -118,6 +118,7 @@ def report(cells: Cells, out: Path) -> None:
     console.print(shown)
     _costs(console, cells)
     _efforts(console, cells)
+    _lost_in_naming(console, cells)
     for line in verdict(points):
         console.print(line)
     with (out / "search.csv").open("w", newline="", encoding="utf-8") as file:
@@ -206,6 +207,33 @@ def _efforts(console: Console, cells: Cells) -> None:
             "",
             *(f"{each:.2f}" for each in epsilons),
         )
+    console.print(shown)
+
+
+def _lost_in_naming(console: Console, cells: Cells) -> None:
+    """Show what incumbents of pools are worth beside the best configuration that their pool held."""
+    those = [cell for cell in cells if cell.get("best")]
+    if not those:
+        return
+    shown = Table(title="Incumbents, and the best configuration of their pool then, means", title_justify="left")
+    moments = sorted({hours for cell in those for hours in cell["hours"]})
+    for heading in ("target", "method", "searches", *(f"{each:g} h" for each in moments)):
+        shown.add_column(heading, justify="left" if heading in ("target", "method") else "right")
+    names = sorted({cell["target"] for cell in those})
+    for target, method in [(target, method) for target in [*names, ALL] for method in LABELS]:
+        here = [cell for cell in those if cell["method"] == method and target in (cell["target"], ALL)]
+        if not here:
+            continue
+        row = []
+        for hours in moments:
+            pairs = [
+                (named, best)
+                for cell in here
+                for at, named, best in zip(cell["hours"], cell["worths"], cell["best"], strict=True)
+                if at == hours
+            ]
+            row.append("{:.3f} of {:.3f}".format(*np.mean(pairs, axis=0)) if pairs else "")
+        shown.add_row(target, LABELS[method], str(len(here)), *row)
     console.print(shown)
 
 

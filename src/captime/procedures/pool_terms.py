@@ -61,8 +61,8 @@ class PoolTerms:
         if self.n_listed < 0 or self.draws_first < 0 or self.singly < 1 or self.proposals < 1:
             raise ScenarioError(
                 f"a pool with {self.n_listed} listed configurations, {self.draws_first} first draws, {self.singly} "
-                f"proposals one by one and {self.proposals} proposals for each draw was asked for; the first two cannot "
-                "be negative, the others are at least 1"
+                f"proposals one by one and {self.proposals} proposals for each draw was asked for; the first two "
+                "cannot be negative, the others are at least 1"
             )
         if self.limit is not None and self.limit < max(1, self.n_listed):
             raise ScenarioError(
