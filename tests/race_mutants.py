@@ -149,7 +149,7 @@ class DuelsRoundDown(PairedMixture):
 
 
 def board(least: float, kind: type[BinnedMixture] = BinnedMixture) -> Board:
-    """A scoreboard of two configurations that rounds in that way."""
+    """A board of two configurations that rounds in that way."""
     made = Board(2, least)
     made._bets = kind(made._bets.grid, made._bets.candidates, made._bets.nodes)
     return made

@@ -264,7 +264,7 @@ class Asked:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """Listens to every question to the scoreboard and to the duels; duels are noted with their leader."""
+    """Listens to every question to the board and to the duels; duels are noted with their leader."""
     heard = Asked()
     upper, lower, margins = Board.upper, Board.lower, Duels.margins
 
@@ -558,7 +558,7 @@ def test_upper_bounds_use_every_position_that_was_run() -> None:
 
 
 def test_scores_of_the_warm_start_move_upper_bounds_only() -> None:
-    """On the scoreboard itself."""
+    """On the board itself."""
     board, level = Board(1, 0.8), np.array([math.log(20.0)])
     one, score = np.array([0]), np.full(30, 0.9)
     board.settle_pilot(0, score)
