@@ -41,7 +41,8 @@ experiments` makes everything on this page anew, numbers and pictures, from the 
 data list`). The page is written by [build_readme.py](build_readme.py) from the numbers in [results](results); nothing
 on it was typed by hand.
 
-`captime-experiment figure-2 --data TABLE` draws one figure from any table: a CSV or NPZ file, an ASlib scenario folder,
+`captime-experiment figure-2 --data TABLE` (installed by `pip install -e research`) draws one figure from any table: a
+CSV or NPZ file, an ASlib scenario folder,
 or the published files of the paper. How the tables here were measured is in [measure](measure) and in their datasheets
 (`captime data about NAME`).
 

@@ -206,7 +206,7 @@ def test_without_a_utility_a_scale_is_proposed_and_told() -> None:
     words = ["compare", "./quick.sh {instance}", "./slow.sh {instance}", "-i", "bench/*.cnf", "--exit-codes", "10"]
     found = CliRunner().invoke(app, [*words, "--epsilon", "0.4"])
     assert found.exit_code == 0, found.output
-    assert "quick.sh: an answer is exit code 10" in found.stderr
+    assert "quick.sh: counts as an answer: exit code 10" in found.stderr
     assert "4 trial runs answered within" in found.stderr
     assert "The trial runs do not count" in found.stderr
     assert "log-laplace(" in found.stdout

@@ -264,7 +264,7 @@ def test_the_longest_captime_and_what_a_ceiling_hides_are_told(folder: Path) -> 
     endless = look_at_captimes(load_scenario(path).build())[0]
     rungs = captimes_for(load_scenario(path).build().problem)
     assert endless.facts == {"first": rungs[0], "longest": rungs[-1]}
-    assert endless.found.startswith("runs may take 10 s at first, and ")
+    assert endless.found.startswith("captimes start at 10 s and reach ")
     assert len(rungs) > 1
     harsh = look_at_captimes(load_scenario(written(folder, target='ceiling = "500ms"')).build())[1]
     assert harsh.level == "warning"

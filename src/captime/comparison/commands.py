@@ -48,7 +48,7 @@ class Candidate:
         codes = " or ".join(str(code) for code in self.exit_codes)
         plural = "s" if len(self.exit_codes) > 1 else ""
         pattern = "" if self.answer is None else f" and a line that matches {self.answer}"
-        known = f" (known: {self.solver})" if self.solver else ""
+        known = f" (known solver: {self.solver})" if self.solver else ""
         return f"exit code{plural} {codes}{pattern}{known}"
 
     @property

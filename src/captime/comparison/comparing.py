@@ -240,7 +240,7 @@ def compare(
 
 def _tell_answers(candidates: Iterable[Candidate], tell: Callable[[str], None]) -> None:
     for each in candidates:
-        tell(f"{each.name}: an answer is {each.counts}")
+        tell(f"{each.name}: counts as an answer: {each.counts}")
         if each.warning:
             tell(each.warning)
 

@@ -67,7 +67,7 @@ def as_markdown(comparison: Comparison) -> str:
     table = table_of_campaign(comparison.campaign)
     rows = [] if table is None else [table_in_markdown(table), "", f"<sub>{_plain(caption(table, len(table)))}</sub>"]
     commands = [
-        f"- **{_plain(each.name)}**: `{each.text}`; an answer is {_plain(each.counts)}"
+        f"- **{_plain(each.name)}**: `{each.text}`; counts as an answer: {_plain(each.counts)}"
         for each in comparison.candidates
     ]
     below = [f"- {label}: {_plain(value)}" for label, value in lines(comparison)]

@@ -105,7 +105,7 @@ def _on_set(plan: UtilityLadder) -> Finding:
     first, longest = float(plan.rungs[0]), float(plan.rungs[-1])
     found = f"every run may take {duration_text(longest)}"
     if first < longest:
-        found = f"runs may take {duration_text(first)} at first, and {duration_text(longest)} where that is needed"
+        found = f"captimes start at {duration_text(first)} and reach {duration_text(longest)} where that is needed"
     advice = "" if longest <= _LONG else _SHORTER
     return Finding("captimes", "note" if advice else "well", found, advice, {"first": first, "longest": longest})
 
