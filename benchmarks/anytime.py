@@ -18,8 +18,8 @@ from captime.drive import drive
 from captime.procedures import Problem
 from captime.procedures.race import Race
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
+from captime.sources.window import stream_of
 
 UTILITY = parse_utility("log-laplace(60, 1)")
 DELTA = 0.1

@@ -17,7 +17,7 @@ import numpy as np
 
 from captime import RuntimeTable, Utility
 from captime.arrays import FloatArray
-from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.plans import RandomCaptimes, Schedule
 
 BOOST = 1.25
 _SAMPLES = 1_000

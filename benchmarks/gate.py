@@ -23,11 +23,10 @@ from scipy import stats
 
 from captime import PROCEDURES, Problem, RuntimeTable, parse_utility
 from captime.arrays import BoolArray, FloatArray
-from captime.comparison.pairs import Gate, GateVerdict, PairedScores
-from captime.comparison.watching import UntilDecided
+from captime.comparison.pairs import Gate, GateVerdict, PairedScores, UntilDecided
 from captime.procedures.options import build_procedure
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 
 DELTA = 0.1
 INSTANCES, SCALE, SPREAD = 60, 2.0, 1.5

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 
 from captime.runs import RunOutcome, RunRequest, Status
-from captime.streams.protocol import Instance
+from captime.streams.finite import Instance
 from captime.supervision.messages import Launch, Report, plain_launch
 
 

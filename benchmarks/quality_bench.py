@@ -20,7 +20,7 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.campaign import run_campaign
 from captime.campaign.assembly import question_of
-from captime.campaign.space_members import settings_of
+from captime.campaign.changes import settings_of
 from captime.evidence import Evidence
 from captime.executors import LocalExecutor
 from captime.executors.protocol import Executor
@@ -28,7 +28,7 @@ from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Configuration
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.scenario import load_scenario
-from captime.scenario.parts import Parts, StopRules
+from captime.scenario.spec import Parts, StopRules
 from captime.spaces import Settings, Space
 from captime.utilities import Utility
 

@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from captime import RuntimeTable, Simulation, simulate
+from captime.certificate import Targets
 from captime.procedures.race import Race
 from captime.sources.synthetic import synthetic_table
-from captime.targets import Targets
 
 Result = TypeVar("Result")
 

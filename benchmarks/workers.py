@@ -17,9 +17,9 @@ from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import LiveOutcome, drive_parallel
 from captime.procedures import PROCEDURES, Problem
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
 from captime.sources.table import RuntimeTable
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 
 WORKERS = (1, 8, 64, 256, 1_000)

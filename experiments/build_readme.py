@@ -12,8 +12,8 @@ from page_claims import CLAIMS, Curves, Verdict, reading, short
 from page_tables import costs, gaps, promises, relative_costs
 
 from captime.errors import ScenarioError
-from captime.sources.shipped import path_of, table_at
-from captime.utilities.durations import duration_text
+from captime.sources.synthetic import path_of, table_at
+from captime.utilities.formula import duration_text
 from captime_research.experiments import EXPERIMENTS
 from captime_research.experiments.gap import IN_FORCE
 from captime_research.experiments.paper import utilities

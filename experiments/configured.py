@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from page_claims import CLAIMS, Curves, Found, Verdict, at_least, ratios, reading
 
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 from captime_research.experiments.paper import RACE
 from captime_research.experiments.rows import Band, bands, read_rows
 

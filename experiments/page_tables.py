@@ -6,7 +6,7 @@ from statistics import median
 
 from page_claims import Curves, short
 
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 from captime_research.experiments.contenders import PANELS, RUNTIME, RUNTIME_CUT, RUNTIME_EPSILON, UTILITY
 from captime_research.experiments.gap import CERTIFIED, IN_FORCE, PATIENCE
 from captime_research.experiments.paper import LOG_LAPLACE, RACE, UNIFORM

@@ -15,10 +15,9 @@ from captime.ledger import ConfigRow
 from captime.programs.protocol import Configuration, Program
 from captime.runs import RunOutcome, RunRequest
 from captime.sources import RuntimeTable
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
-from captime.streams.finite import TARGET, Seeds
-from captime.streams.protocol import Element, Instance
+from captime.sources.window import stream_of
+from captime.streams.finite import TARGET, Element, Instance, Seeds
 from captime.supervision.messages import Launch, Report
 from captime.utilities import parse_utility
 

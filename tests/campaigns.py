@@ -21,7 +21,7 @@ from captime.procedures import PROCEDURES, Problem
 from captime.procedures.lockstep import Lockstep, _Rounds
 from captime.procedures.naive import Naive
 from captime.sources.replay import Replay
-from captime.sources.sampling import FixedOrder
+from captime.sources.window import FixedOrder
 from captime.tally import Outlook
 from runtime_laws import LAWS, World, mixed, table_of
 from turn_by_turn import Question

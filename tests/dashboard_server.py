@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from captime.dashboard.access import AccessRules
-from captime.dashboard.app import Live
-from captime.dashboard.server import Address, listening, rules_for, server_for
+from captime.dashboard.server import Address, Live, listening, rules_for, server_for
 
 # Ends a test that hangs; long enough for a busy machine.
 _PATIENCE = 120.0

@@ -11,7 +11,7 @@ from typing import Any
 
 from captime.errors import LedgerInUse, StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, Observed, SampleRow, connection
-from captime.ledger.backup import backup, salvage
+from captime.ledger.file_watch import backup, salvage
 from captime.runs import RunOutcome, RunRequest, Status
 
 N_CONFIGS = 3

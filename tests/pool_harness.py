@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
+from captime.certificate import Targets
 from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence
@@ -23,7 +24,6 @@ from captime.procedures.pool_shares import PoolShares
 from captime.procedures.pool_terms import SHARES, Effort, PoolTerms
 from captime.sources.replay import Replay
 from captime.sources.table import RuntimeTable
-from captime.targets import Targets
 from captime.utilities import parse_utility
 from race_harness import log_evidence, log_paired_evidence
 from runtime_laws import NEVER, in_order, table_of

@@ -18,9 +18,10 @@ from scipy.stats import binom
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, PairedMixture
+from captime.certificate import Targets
 from captime.drive import drive
 from captime.errors import InvariantViolated
-from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.plans import RandomCaptimes, Schedule
 from captime.procedures import Problem
 from captime.procedures.board import Board
 from captime.procedures.duels import Duels
@@ -28,7 +29,6 @@ from captime.procedures.race import Race
 from captime.procedures.race_terms import SHARES
 from captime.procedures.warm_start import WarmStart
 from captime.sources.replay import Replay
-from captime.targets import Targets
 from captime.utilities import Utility
 from race_worlds import RaceWorld
 from runtime_laws import in_order, table_of

@@ -7,12 +7,9 @@ into a world where it shows.
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.bounds.betting import check_scores
-from captime.bounds.binned_mixture import BinnedMixture
-from captime.bounds.paired_mixture import PairedMixture
-from captime.bounds.wealth_table import bins_above, bins_below
+from captime.bounds.betting import BinnedMixture, PairedMixture, bins_above, bins_below, check_scores
 from captime.certificate import Certificate
-from captime.plans.random_captimes import RandomCaptimes
+from captime.plans import RandomCaptimes
 from captime.procedures.board import Board
 from captime.procedures.duels import Duels
 from captime.procedures.race import Race

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
-from captime.plans.random_captimes import RandomCaptimes
+from captime.plans import RandomCaptimes
 from captime.procedures.board import Board
 from captime.procedures.scout import Scout
 from captime.utilities import Utility, parse_utility

@@ -17,8 +17,8 @@ from scipy.special import ndtri
 
 from captime.arrays import FloatArray, IntArray
 from captime.plans import Ladder
-from captime.sources.sampling import FixedOrder
 from captime.sources.table import MAX_SECONDS, RuntimeTable
+from captime.sources.window import FixedOrder
 from captime.utilities import Utility, parse_utility
 
 NEVER = math.inf

@@ -12,8 +12,8 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.betting import sine_nodes
-from captime.bounds.set_duels import PairedBets
-from captime.certificate import Population
+from captime.bounds.mixture import PairedBets
+from captime.certificate import Population, Targets
 from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence
@@ -28,7 +28,6 @@ from captime.procedures.set_pool import FixedSetPool
 from captime.procedures.set_schedule import pilot_size
 from captime.sources.replay import Replay
 from captime.sources.table import RuntimeTable
-from captime.targets import Targets
 from captime.utilities import Utility, parse_utility
 from runtime_laws import NEVER, in_order, table_of
 

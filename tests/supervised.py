@@ -15,7 +15,7 @@ import pytest
 from captime.errors import ScenarioError
 from captime.executors.local import LocalExecutor
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.streams.protocol import Instance
+from captime.streams.finite import Instance
 from captime.supervision.messages import Launch, Report, plain_launch
 from captime.supervision.processes import look_at, tagged
 

@@ -9,15 +9,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets
 from captime.drive import Outcome, drive
 from captime.plans import Plan
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
-from captime.sources.window import Accounting
+from captime.sources.window import Accounting, stream_of
 from captime.tally import Tally
-from captime.targets import Targets
 from captime.trace import Incident
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, table_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.ledger import ConfigRow, Ledger, SampleRow
@@ -15,10 +15,9 @@ from captime.live import Seen, drive_parallel
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.runs import RunOutcome, RunRequest
 from captime.skeptic import Audit, Trust, audit
-from captime.sources.sampling import FixedOrder
 from captime.sources.table import RuntimeTable
+from captime.sources.window import FixedOrder
 from captime.streams.finite import TARGET, Seeds
-from captime.targets import Targets
 from captime.utilities import parse_utility
 
 

@@ -5,13 +5,12 @@ import numpy as np
 from captime.arrays import BoolArray, IntArray
 from captime.bounds import Hoeffding
 from captime.budget import SERIES_SQUARED, CellBudget
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans import Ladder
 from captime.procedures.problem import Problem
 from captime.tally import Tally, standing
-from captime.targets import Targets, no_targets
 
 
 class Optimist:

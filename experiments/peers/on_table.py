@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.procedures.baselines import Bench
 from captime.simulation.rows import settings_of
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 from captime_research.experiments.gap import relative_gaps
 from captime_research.experiments.rows import Row

@@ -18,7 +18,7 @@ import optuna_peer
 import smac_peer
 from on_table import TableTarget, rows_of
 
-from captime.sources.shipped import table_at
+from captime.sources.synthetic import table_at
 from captime_research.experiments import EXPERIMENTS
 from captime_research.experiments.contenders import CONFIGURATORS
 from captime_research.experiments.gap import moments_of

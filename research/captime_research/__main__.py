@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from captime.cli import main as run
 from captime.errors import ScenarioError
 from captime.report.charts.mpl import check_picture_path
-from captime.sources.shipped import shipped_tables, table_at
-from captime.utilities.durations import parse_duration
+from captime.sources.synthetic import shipped_tables, table_at
+from captime.utilities.formula import parse_duration
 from captime_research.bands import View, draw_bands
 from captime_research.experiments import EXPERIMENTS
 from captime_research.experiments.gap import CERTIFIED, IN_FORCE, marks_of, panels_of

@@ -17,18 +17,13 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
+from captime.certificate import check_delta
 from captime.errors import ScenarioError
 
 # Σ 1/r² = π²/6, once over sample sizes and once over rungs. The authors' code writes the square as 2.705808.
 PUBLISHED_SERIES = Fraction("2.705808")
 # A rational number just above (π²/6)²; rounding up keeps the total at or below delta.
 SERIES_SQUARED = Fraction("2.7058080843")
-
-
-def check_delta(delta: float) -> None:
-    """Refuse a failure probability that is not strictly between 0 and 1."""
-    if not 0.0 < delta < 1.0:
-        raise ScenarioError(f"delta is {delta!r}, but a failure probability lies strictly between 0 and 1; try 0.1")
 
 
 class FailureBudget(Protocol):

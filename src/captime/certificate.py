@@ -1,8 +1,18 @@
-"""What the user takes home: one configuration, and how sure one can be that none is better by much."""
+"""What a procedure says: its standing orders, and its certificate.
+
+An order reads: *know configuration `config` on its first `n` stream positions at captime level `level`*; which runs
+follow from it is not the procedure's business. Orders are parallel arrays, because a lockstep procedure places a
+thousand of them at once. The certificate names one configuration, and bounds how much better another one may be.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+import numpy as np
+
+from captime.arrays import IntArray
+from captime.errors import ScenarioError
 
 RULES = 1
 """Number of the rules of deciding. A ledger is resumed by deciding again from its rows, so its decisions must come out
@@ -66,3 +76,36 @@ class Certificate:
     instances: int | None = None
     instances_run: int | None = None
     other: "Certificate | None" = None
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a failure probability that is not strictly between 0 and 1."""
+    if not 0.0 < delta < 1.0:
+        raise ScenarioError(f"delta is {delta!r}, but a failure probability lies strictly between 0 and 1; try 0.1")
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Parallel arrays of orders, one entry per configuration named.
+
+    Attributes:
+        config: Configuration indices, each at most once.
+        n: How many positions of the stream, counted from its start. Only ever grows for a configuration.
+        level: Level of the captime plan. Only ever grows for a configuration.
+        first: Positions below it that a configuration has not run yet are skipped for ever; None skips nothing. Whether
+            a position is skipped must not depend on anything seen on it or after it.
+    """
+
+    config: IntArray
+    n: IntArray
+    level: IntArray
+    first: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.config)
+
+
+def no_targets() -> Targets:
+    """Nothing to order now: the procedure is done, or waits for what is under way."""
+    empty = np.empty(0, dtype=np.int64)
+    return Targets(empty, empty, empty)

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets
 from captime.procedures.protocol import KeepsBook, LooksAhead, Procedure
 from captime.procedures.turns import TakesTurns
 from captime.sources.replay import Replay
-from captime.targets import Targets
 from captime.trace import Decisions, Incidents, Trace
 
 Observer = Callable[[Procedure, Replay], None]

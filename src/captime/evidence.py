@@ -16,12 +16,12 @@ from typing import assert_never
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Targets
 from captime.errors import InvariantViolated
-from captime.plans.protocol import Plan
+from captime.plans import Plan
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.tally import Tally, blank_tally
-from captime.targets import Targets
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 # All runs of one configuration, one entry per stream position: what was measured, and the interval of its score.
 #

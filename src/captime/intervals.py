@@ -11,7 +11,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.protocol import Bound
 from captime.budget import FailureBudget
 from captime.certificate import Certificate
-from captime.plans.protocol import Plan
+from captime.plans import Plan
 
 
 @dataclass(slots=True)

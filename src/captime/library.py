@@ -14,7 +14,6 @@ from warnings import warn
 
 import numpy as np
 
-from captime.budget import check_delta
 from captime.campaign.assembly import Assembly, question_of
 from captime.campaign.identity import as_begun
 from captime.campaign.measurement import measured_runs
@@ -30,8 +29,9 @@ from captime.campaign.validation import (
     usual_captime,
     validation_of,
 )
+from captime.certificate import check_delta
 from captime.errors import ScenarioError
-from captime.executors.signals import ctrl_c_asks
+from captime.executors.protocol import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.protocol import did_you_mean
 from captime.report.campaign_view import shown_progress
@@ -44,7 +44,7 @@ from captime.scenario.models import ScenarioModel
 from captime.scenario.models import TargetSection as TargetFields
 from captime.spaces import Space
 from captime.utilities import Utility
-from captime.utilities.durations import parse_duration
+from captime.utilities.formula import parse_duration
 
 Target = Callable[..., Any] | Sequence[str] | Mapping[str, Any]
 Configurations = Mapping[str, Mapping[str, Any]] | Sequence[Mapping[str, Any]]

@@ -12,14 +12,13 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import LedgerError, MachineUnfit, ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
 from captime.procedures.protocol import KeepsBook, Procedure
 from captime.runs import RunOutcome, RunRequest
-from captime.targets import Targets, no_targets
 from captime.trace import Decisions, Trace
 
 # An unfinished run is looked at again once it is this many times as old as at the last look: sooner tells little.

@@ -18,14 +18,14 @@ from functools import partial
 
 import numpy as np
 
+from captime.certificate import no_targets
 from captime.errors import CaptimeError, UtilityError
 from captime.procedures import Problem, Procedure
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.spaces import Space
 from captime.spaces.formats import Format
-from captime.targets import no_targets
 from captime.utilities import Utility, parse_utility
 
 Checks = Mapping[str, Callable[[], None]]

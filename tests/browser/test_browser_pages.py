@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from captime.report.ledger_data import Story, read_story
 
 from browsers import Page, browser
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.ownership import SlotBoard, SlotId
-from captime.report.page.html import report_page, write_report
-from captime.report.story import Story, read_story
+from captime.report.page import report_page, write_report
 from captime.report.views import FIGURES, figures_of
 from captime.report.views.duel import duel
 from captime.runs import RunOutcome, RunRequest, Status, Verdict

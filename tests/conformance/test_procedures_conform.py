@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray
+from captime.certificate import Targets, no_targets
 from captime.drive import drive
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.procedures.options import build_procedure, option_types
 from captime.sources.replay import Replay
-from captime.targets import Targets, no_targets
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, log_normal, mixed, table_of
 

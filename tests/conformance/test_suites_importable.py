@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.procedures import PROCEDURES
 from captime.procedures.race import Race
 from captime.spaces.formats import FORMATS, read_space_section, write_space
-from captime.spaces.formats.toml import section_in
-from captime.targets import Targets, no_targets
+from captime.spaces.formats.section import section_in
 from captime.testing import ConformanceError, procedure_checks, space_format_checks, utility_checks
 from captime.utilities import UTILITIES
 from captime.utilities.formula import Formula, Seconds

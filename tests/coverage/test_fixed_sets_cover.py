@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.betting import sine_nodes
-from captime.bounds.set_duels import PairedBets
+from captime.bounds.mixture import PairedBets
 from captime.certificate import Certificate, Population
 from captime.drive import drive
 from captime.evidence import Evidence
@@ -25,7 +25,7 @@ from captime.procedures.fixed_set import FixedSetRace
 from captime.procedures.set_schedule import pilot_size
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
-from captime.sources.sampling import FixedOrder
+from captime.sources.window import FixedOrder
 from captime.utilities import parse_utility
 
 LEVEL = 0.2

@@ -13,6 +13,7 @@ import pytest
 
 from captime.arrays import FloatArray, IntArray
 from captime.campaign.transfer import EarlierCampaign
+from captime.certificate import Targets
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -24,7 +25,6 @@ from captime.procedures.race import Race
 from captime.procedures.race_terms import SHARES as RACE_SHARES
 from captime.procedures.race_terms import Latecomers
 from captime.spaces import Settings
-from captime.targets import Targets
 from pool_harness import LUCKY_FEW, SHARE, STAIRS, TWINS, UTILITY, Campaigns, WatchedPool
 from race_harness import limit_for, log_evidence
 from runtime_laws import NEVER, in_order, table_of

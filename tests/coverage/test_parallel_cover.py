@@ -13,7 +13,7 @@ import pytest
 
 from campaigns import limit_for
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -23,7 +23,6 @@ from captime.procedures.lockstep import Lockstep
 from captime.procedures.race import Race
 from captime.procedures.up import up
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 from race_worlds import RaceWorld
 from runtime_laws import LAWS, World, alike, in_order, log_normal, mixed, table_of, two_point
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from captime.arrays import BoolArray
-from captime.bounds.binned_mixture import BinnedMixture
+from captime.bounds.betting import BinnedMixture, PairedMixture
 from captime.bounds.mixture import mixture_lower_finite, mixture_upper_finite
-from captime.bounds.paired_mixture import PairedMixture
 from captime.bounds.protocol import Use, misfits
-from captime.plans.random_captimes import RandomCaptimes
+from captime.plans import RandomCaptimes
 from captime.utilities import parse_utility
 from captime_research.bounds import PlugInBetting
 from race_harness import (

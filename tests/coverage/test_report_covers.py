@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from captime.report.ledger_data import ProgressCurve, Story
 from scipy.stats import binom, lognorm
 
 from captime.arrays import FloatArray
-from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.plans import RandomCaptimes, Schedule
 from captime.report.known_runs import ANSWERED, CUT, FAILED, CaptimeDraws, KnownRuns, scores_of
-from captime.report.story import ProgressCurve, Story
 from captime.report.views.duel import duel
 from captime.report.views.runtimes import distributions
 from captime.report.views.whatif import expected

@@ -12,7 +12,7 @@ import pytest
 
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.betting import sine_nodes
-from captime.bounds.set_duels import PairedBets
+from captime.bounds.mixture import PairedBets
 from captime.procedures.pool_shares import PoolShares, by_rank
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.set_schedule import pilot_size

@@ -18,9 +18,9 @@ from captime.ledger.rows import Observed
 from captime.runs import Halt, RunOutcome, Status
 from captime.supervision import slot_client
 from captime.supervision.messages import FunctionCall, Report
-from captime.supervision.orphans import sweep
 from captime.supervision.process_tree import ISOLATIONS
 from captime.supervision.processes import Process, look_at, tagged
+from captime.supervision.scratch import sweep
 from supervised import TARGETS, Bench, bench, comes_true, dead, launch, target
 
 PATIENCE = 180.0

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from captime.runs import RunOutcome
-from captime.supervision.orphans import sweep
 from captime.supervision.process_tree import ISOLATIONS
 from captime.supervision.processes import tagged
+from captime.supervision.scratch import sweep
 from supervised import TARGETS, Bench, bench, comes_true, dead, launch, target
 
 TRIALS = [0, *(pytest.param(trial, marks=pytest.mark.fault) for trial in range(1, 30))]

@@ -14,7 +14,7 @@ import pytest
 
 from captime.errors import LedgerDamaged
 from captime.ledger import Ledger, LedgerReader
-from captime.ledger.backup import backup, salvage
+from captime.ledger.file_watch import backup, salvage
 from captime.skeptic import audit
 from ledger_workers import PATIENCE, PROCESSES, carry_on, create, leave_open, scripted, without_rights, work
 

@@ -9,7 +9,7 @@ from captime.drive import drive
 from captime.procedures import Problem
 from captime.procedures.coup import Coup
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 from golden.test_published_decisions import RECORDED, cases, table
 

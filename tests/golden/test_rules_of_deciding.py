@@ -25,8 +25,8 @@ from captime.procedures.protocol import Procedure
 from captime.procedures.race import Race
 from captime.procedures.set_pool import FixedSetPool
 from captime.runs import RunRequest
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 
 RECORDED = Path(__file__).parent / "rules_of_deciding.json"

@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from captime.drive import Outcome
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, table_of
 from turn_by_turn import RUNTIMES, Question, assert_same_certificate, assert_same_outcome, assert_same_story

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from captime.arrays import BoolArray, FloatArray
+from captime.certificate import Targets
 from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
@@ -19,10 +20,9 @@ from captime.procedures import PROCEDURES, Problem, Procedure
 from captime.procedures.race import Race
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
 from captime.sources.table import RuntimeTable
-from captime.targets import Targets
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, table_of
 

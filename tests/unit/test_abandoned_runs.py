@@ -13,8 +13,8 @@ import pytest
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
 from captime.campaign import run_campaign
 from captime.supervision.cgroups import GROUP_NOTE
-from captime.supervision.orphans import own_tag, sweep_abandoned
 from captime.supervision.processes import LINUX, TAG, read_file, tagged
+from captime.supervision.scratch import own_tag, sweep_abandoned
 
 __all__ = ["folder"]
 
@@ -28,7 +28,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def tag_of_the_dead() -> str:
     """A tag of a process that has ended."""
-    program = "from captime.supervision.orphans import own_tag; print(own_tag('doctor'))"
+    program = "from captime.supervision.scratch import own_tag; print(own_tag('doctor'))"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 from captime.arrays import FloatArray
 from captime.bounds import BOUNDS, Bound, MomentBound, Moments, SampleBound, Use, check_fit, misfits
 from captime.bounds.dkw import Dkw
-from captime.bounds.fan import Fan, fan_lower
-from captime.bounds.hoeffding import Hoeffding, hoeffding_radius
-from captime.bounds.kl import Kl, KlSequence, kl_divergence, kl_lower
+from captime.bounds.from_sums import (
+    Fan,
+    Hoeffding,
+    Kl,
+    KlSequence,
+    RegretBetting,
+    fan_lower,
+    hoeffding_radius,
+    kl_divergence,
+    kl_lower,
+)
 from captime.bounds.mixture import Mixture, mixture_lower, mixture_upper, regret, regret_lower, sine_nodes
-from captime.bounds.regret import RegretBetting
 from captime.errors import ScenarioError
 from captime_research.bounds import (
     EmpiricalBernstein,

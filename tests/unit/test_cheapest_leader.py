@@ -12,7 +12,7 @@ from captime.procedures import Problem
 from captime.procedures.problem import SCHEDULE, SECOND_SCHEDULE
 from captime.procedures.race import Race
 from captime.sources import RuntimeTable
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 
 LIMIT, UTILITY = 300.0, parse_utility("log-laplace(60, 1)")

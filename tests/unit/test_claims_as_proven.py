@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from captime.report.ledger_data import ProgressCurve, Story
 
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime.bounds.mixture import PairedMixture, sine_nodes
@@ -19,7 +20,6 @@ from captime.procedures.duels import COARSEST_STEP, Duels, difference_grid, diff
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.race import Race
 from captime.report.campaigned import assumptions
-from captime.report.story import ProgressCurve, Story
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, table_of

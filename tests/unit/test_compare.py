@@ -16,7 +16,7 @@ from captime.cli.compare import CERTIFIED_WORSE
 from captime.comparison import Difference, GateVerdict
 from captime.comparison.commands import as_toml, as_typed, candidates_of, one_function
 from captime.comparison.comparing import new_ledger
-from captime.comparison.scale import rounded_scale
+from captime.comparison.population import rounded_scale
 from captime.comparison.words import as_json, as_markdown, sentence
 from captime.errors import ScenarioError
 

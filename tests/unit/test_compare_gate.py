@@ -9,21 +9,22 @@ from scipy import stats
 from captime import PROCEDURES, Problem, RuntimeTable, parse_utility
 from captime.arrays import FloatArray
 from captime.bounds.mixture import log_wealth
+from captime.certificate import Targets
 from captime.comparison.pairs import (
+    DECIDED,
     Difference,
     Gate,
     GateVerdict,
     PairedScores,
+    UntilDecided,
     WorthMore,
     first_crossing,
     paired_scores,
 )
-from captime.comparison.watching import DECIDED, UntilDecided
 from captime.procedures.options import build_procedure
 from captime.report.known_runs import KnownRuns
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
-from captime.targets import Targets
+from captime.sources.window import stream_of
 
 DELTA, POSITIONS, TRIALS = 0.1, 250, 400
 BOOST = 1.25

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from captime.report.ledger_data import read_story
 from typer.testing import CliRunner, Result
 
 from captime.campaign.run import mean_scores
@@ -15,7 +16,6 @@ from captime.cli import app
 from captime.errors import TargetProgramError
 from captime.report.campaigned import Showing, doubts
 from captime.report.ledger_words import account_of_story
-from captime.report.story import read_story
 from captime.report.words import cpu_time
 from captime.tally import Tally
 

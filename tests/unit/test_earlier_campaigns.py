@@ -16,7 +16,7 @@ from captime.runs import Status
 from captime.scenario.configurations import space_as_begun
 from captime.spaces import Proposer, read_space_section
 from captime.streams import FiniteStream, GeneratedStream
-from captime.streams.protocol import Instance
+from captime.streams.finite import Instance
 from captime.utilities import parse_utility
 from space_campaigns import Section, on_space, search
 

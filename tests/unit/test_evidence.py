@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from captime.arrays import IntArray
+from captime.certificate import Targets
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence, Prefix
 from captime.plans import Ladder, RandomCaptimes, Schedule
 from captime.runs import RunOutcome, RunRequest, Status
-from captime.targets import Targets
 from captime.utilities import parse_utility
 
 UTILITY = parse_utility("uniform(10)")

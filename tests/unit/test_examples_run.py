@@ -23,8 +23,8 @@ from captime.intervals import Intervals
 from captime.plans import Ladder
 from captime.procedures.lockstep import Lockstep
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
+from captime.sources.window import stream_of
 
 ROOT = Path(__file__).parents[2]
 ADDING = ROOT / "examples" / "adding"

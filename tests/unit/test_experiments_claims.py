@@ -13,8 +13,7 @@ from captime import RuntimeTable, simulate
 from captime.cli import app
 from captime.errors import ScenarioError
 from captime.sources.formats import write_npz
-from captime.sources.shipped import shipped_tables, table_at
-from captime.sources.synthetic import synthetic_table
+from captime.sources.synthetic import shipped_tables, synthetic_table, table_at
 from captime.utilities import parse_utility
 from captime_research.__main__ import app as experiment
 from captime_research.experiments import EXPERIMENTS, Row, Setting

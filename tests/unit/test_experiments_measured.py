@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from captime.cli import app
 from captime.instances.auction import generate
 from captime.scenario import load_scenario
-from captime.sources.shipped import datasheet, shipped_tables, table_at
+from captime.sources.synthetic import datasheet, shipped_tables, table_at
 from captime_research.experiments import Setting
 
 ROOT = Path(__file__).parents[2]

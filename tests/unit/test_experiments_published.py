@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from captime.sources.shipped import table_at
-from captime.sources.synthetic import synthetic_table
+from captime.sources.synthetic import synthetic_table, table_at
 from captime_research.__main__ import app
 from captime_research.experiments.rows import Row, read_rows
 

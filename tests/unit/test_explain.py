@@ -21,7 +21,7 @@ from captime.cli import app
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow
 from captime.spaces.formats import read_space_section
-from captime.spaces.formats.toml import section_in
+from captime.spaces.formats.section import section_in
 from captime.spaces.space import Space
 
 TARGET = '''

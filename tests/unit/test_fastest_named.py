@@ -17,7 +17,7 @@ from captime.procedures.problem import SCHEDULE
 from captime.procedures.race import Race
 from captime.simulation import simulate
 from captime.sources import RuntimeTable
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.tally import blank_tally
 from captime.utilities import parse_utility
 from written_ledgers import audited, written

@@ -22,7 +22,7 @@ from captime.runs import RunRequest
 from captime.simulation import simulate
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
-from captime.sources.sampling import FixedOrder
+from captime.sources.window import FixedOrder
 from captime.utilities import parse_utility
 
 _LIMIT = 100.0

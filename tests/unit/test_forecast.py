@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from captime.bounds.mixture import PairedMixture, sine_nodes
-from captime.bounds.set_duels import PairedBets
+from captime.bounds.mixture import PairedBets, PairedMixture, sine_nodes
 from captime.certificate import Population
 from captime.cli import app
 from captime.errors import ScenarioError

@@ -16,6 +16,7 @@ from captime.campaign import measure
 from captime.campaign import table_of as measured_table_of
 from captime.campaign.measurement import measured_runs
 from captime.campaign.validation import score_ends
+from captime.certificate import Targets, no_targets
 from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors import Executor, VirtualExecutor
@@ -29,9 +30,8 @@ from captime.programs.protocol import Program
 from captime.runs import RunOutcome, Status
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
-from captime.targets import Targets, no_targets
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, table_of
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from captime.errors import CaptimeError, ScenarioError, TableError
 from captime.files import check_limited, open_limited, read_limited
 from captime.ledger import ConfigRow, Ledger, LedgerReader
-from captime.ledger.backup import backup, salvage
+from captime.ledger.file_watch import backup, salvage
 from captime.ledger.ownership import lock_path, read_mark
-from captime.report.trace_story import read_trace_story
+from captime.report.simulated import read_trace_story
 from captime.report.words import LONGEST_MESSAGE, message
 from captime.scenario import load_scenario
 from captime.scenario.models import ExecutorSection, InstancesSection, ScenarioModel, StopSection, TargetSection

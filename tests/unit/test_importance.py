@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from captime.report.ledger_data import read_story
 
-from captime.report.story import read_story
 from captime.report.views import FIGURES
-from captime.report.views.importance import importance_view
+from captime.report.views.importance import FEWEST, importance_view, importances
 from captime.spaces import Known, Settings, Space, read_space_section
-from captime.spaces.importance import FEWEST, importances
 from space_campaigns import on_space, search
 
 SECTION: dict[str, object] = {

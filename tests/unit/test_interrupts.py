@@ -7,7 +7,7 @@ import pytest
 
 from captime.cli import shared
 from captime.cli.shared import asking_to_stop
-from captime.executors.signals import signals_heard, signals_remembered
+from captime.executors.protocol import signals_heard, signals_remembered
 
 
 def test_a_queue_and_its_script_may_both_pass_a_signal_on() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from captime.programs.known_solvers import KnownSolver, known_solvers, recognise
+from captime.comparison.commands import KnownSolver, known_solvers, recognise
 
 SOLVERS = list(known_solvers().values())
 

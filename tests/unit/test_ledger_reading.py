@@ -8,7 +8,7 @@ import pytest
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
-from captime.ledger.backup import backup, salvage
+from captime.ledger.file_watch import backup, salvage
 from captime.ledger.reading import STATUSES, VERDICTS
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from ledger_workers import carry_on, create

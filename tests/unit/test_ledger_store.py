@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import (
     InvariantViolated,
     LedgerDamaged,
@@ -20,10 +20,9 @@ from captime.errors import (
     StorageTrouble,
 )
 from captime.ledger import Added, Asked, ConfigRow, Event, Ledger, LedgerReader, Noted, Observed, SampleRow, Started
-from captime.ledger.backup import salvage
+from captime.ledger.file_watch import salvage
 from captime.ledger.schema import APPLICATION_ID, TABLES, VERSION
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.targets import Targets, no_targets
 
 HELD = Certificate(1, 0.25, 0.1, 2, 0.5, 0.75, challenger=0, mode="selection", shares=(("upper", 0.41),))
 MEASURED = Measurement(

@@ -19,8 +19,8 @@ from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.executors.retry import ExecutorWrapper
 from captime.ledger import Ledger, LedgerReader
-from captime.ledger.backup import backup, salvage
 from captime.ledger.connection import log_path
+from captime.ledger.file_watch import backup, salvage
 from captime.ledger.ownership import lock_path
 from captime.procedures.protocol import Procedure
 from captime.report.campaigned import account_of_campaign, campaign_json

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from captime.cli import app
+from captime.comparison.commands import known_solvers
 from captime.executors.local import LocalExecutor
 from captime.programs import Configuration
-from captime.programs.known_solvers import known_solvers
 from captime.runs import RunRequest, Verdict
 from captime.scenario import load_scenario
 from captime.scenario.presets import INSTALL, preset

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import captime
 from captime.cli import app
 from captime.errors import ScenarioDiffers, ScenarioError
-from captime.executors.signals import ctrl_c_asks
+from captime.executors.protocol import ctrl_c_asks
 from captime.ledger import LedgerReader
 from report_ledgers import shared_memory
 

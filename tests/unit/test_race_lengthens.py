@@ -8,8 +8,8 @@ import pytest
 from captime import PROCEDURES, Problem, parse_utility
 from captime.procedures.race import Race
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
+from captime.sources.window import stream_of
 
 
 def test_longer_captimes_come_with_smaller_epsilons_and_never_for_positions_already_ordered() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray, IntArray
+from captime.certificate import Targets
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -15,10 +16,9 @@ from captime.procedures.agenda import Agenda, Rivals, runs_missing
 from captime.procedures.board import Board, cuts
 from captime.procedures.race import Race
 from captime.procedures.warm_start import WarmStart
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
 from captime.sources.table import RuntimeTable
-from captime.targets import Targets
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 from race_mutants import StragglersAreLeftOut
 from runtime_laws import table_of

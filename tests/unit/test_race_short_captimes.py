@@ -12,12 +12,12 @@ from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
-from captime.plans.random_captimes import RandomCaptimes, Schedule, Stops
+from captime.plans import RandomCaptimes, Schedule, Stops
 from captime.procedures.problem import Problem
 from captime.procedures.race import Race
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
 from captime.sources.synthetic import synthetic_table
+from captime.sources.window import stream_of
 from race_worlds import CONFIGURED
 from runtime_laws import in_order
 from runtime_laws import table_of as harness_table

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from captime.arrays import FloatArray, IntArray
 from captime.errors import ScenarioError
 from captime.plans import RandomCaptimes, Schedule
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.utilities import UTILITIES, Utility, parse_utility
 from captime.utilities.formula import Named
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from captime.report.ledger_data import Story, read_story
 
 from captime.bounds.dkw import uniform_dkw_radius, utility_bounds
 from captime.evidence import Evidence
@@ -14,11 +15,9 @@ from captime.ledger import LedgerReader
 from captime.live import walk_again
 from captime.report.charts.chart import Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
-from captime.report.story import Story, read_story
-from captime.report.views.dominance import dominance_view
+from captime.report.views.dominance import dominance_view, heat
 from captime.report.views.duel import duel, duel_view
-from captime.report.views.epsilon import certified, epsilon_at, thinned
-from captime.report.views.heat import heat
+from captime.report.views.intervals import certified, epsilon_at, thinned
 from captime.report.views.parameters import INACTIVE, columns, effects
 from captime.report.views.runtimes import band, distributions, product_limit
 from captime.report.views.spending import captimes, spending

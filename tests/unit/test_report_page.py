@@ -8,15 +8,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from captime.report.ledger_data import read_story
 from typer.testing import CliRunner, Result
 
 from captime import simulate
 from captime.cli import app
-from captime.report.charts.nodes import Node, element
+from captime.report.charts.chart import Node, element
 from captime.report.ledger_words import assumptions_on_record, quality, stopped_words
-from captime.report.page.html import report_page
-from captime.report.story import read_story
-from captime.report.trace_story import write_trace
+from captime.report.page import report_page
+from captime.report.simulated import write_trace
 from captime.report.views import FIGURES, figures_of
 from captime.sources.synthetic import synthetic_table
 from report_ledgers import PAYLOADS, hand_written, hostile, raced_ledger, shared_memory

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from captime.report.ledger_data import Story, read_story
+
 from captime.report.known_runs import ScoreIntervals
-from captime.report.page.html import many_settings, report_page
-from captime.report.story import Story, read_story
+from captime.report.page import many_settings, report_page
 from captime.report.views.parameters import columns, effects, value_text
 from report_ledgers import raced_ledger
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from captime.report.ledger_data import Trend, rank_correlation, read_story, trend_of
 from scipy.stats import spearmanr
 
 from campaign_stand_ins import folder, ledger_in, question_on, virtual_slots
@@ -13,7 +14,6 @@ from captime.campaign import run_campaign
 from captime.report.campaigned import account_of_campaign, campaign_json
 from captime.report.known_runs import ANSWERED, CUT, STOPPED, KnownRuns
 from captime.report.ledger_words import assumptions_on_record
-from captime.report.story import Trend, rank_correlation, read_story, trend_of
 from captime.sources import RuntimeTable
 
 __all__ = ["folder"]

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from captime.report.ledger_data import ProgressCurve, Story, read_story
 from typer.testing import CliRunner
 
 from campaign_stand_ins import Numbered, folder, ledger_in
 from captime.campaign.question import Goal
 from captime.certificate import Certificate
 from captime.cli import app
-from captime.dashboard.follower import LedgerFollower
-from captime.dashboard.state import state_of
+from captime.dashboard.state import LedgerFollower, state_of
 from captime.ledger import LedgerReader, Noted
 from captime.report.campaigned import account_of_campaign
 from captime.report.campaigned import assumptions as said_by_campaign
@@ -24,8 +24,7 @@ from captime.report.ledger_words import (
     note_words,
     stopped_words,
 )
-from captime.report.story import ProgressCurve, Story, read_story
-from captime.report.views.epsilon import epsilon_view
+from captime.report.views.intervals import epsilon_view
 from captime.report.words import Account, draws_among, gamma_words, lines, statement, why_stopped
 from space_campaigns import on_space, search
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from captime.scenario.spec import StopRules
 from pydantic import BaseModel
 
 from captime.errors import ScenarioError
 from captime.runs import RunRequest
 from captime.scenario import load_scenario, scenario_of, template
 from captime.scenario.models import ScenarioModel, bytes_of, seconds_of
-from captime.scenario.parts import StopRules
 
 PYTHON = sys.executable
 SMALLEST = """\

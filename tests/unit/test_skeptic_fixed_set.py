@@ -19,10 +19,9 @@ from captime.procedures import Problem
 from captime.procedures.fixed_set import FixedSetRace
 from captime.runs import RunRequest
 from captime.skeptic import Audit, Trust, audit
-from captime.sources.sampling import FixedOrder
 from captime.sources.table import RuntimeTable
-from captime.streams.finite import FiniteStream
-from captime.streams.protocol import Instance
+from captime.sources.window import FixedOrder
+from captime.streams.finite import FiniteStream, Instance
 from captime.utilities import parse_utility
 from forgery import forge, scenario_changed
 from written_ledgers import Scribe, runtimes

@@ -19,8 +19,7 @@ from captime.procedures.pool_terms import ON_SET_SHARES
 from captime.skeptic import Trust
 from captime.skeptic import set_pool as skeptic
 from captime.skeptic.arrivals import ArrivalShares
-from captime.streams.finite import FiniteStream
-from captime.streams.protocol import Instance
+from captime.streams.finite import FiniteStream, Instance
 from forgery import forge, notes_changed
 from space_campaigns import on_space, search
 from written_ledgers import audited

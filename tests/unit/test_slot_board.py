@@ -26,7 +26,7 @@ from captime.programs.protocol import Program
 from captime.report.campaign_view import ProgressView
 from captime.report.words import slot_names
 from captime.runs import RunOutcome, RunRequest
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from report_ledgers import hand_written
 from supervised import PYTHON, Bench, launch
 

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from captime.spaces import Space, proposer_of, read_space
-from captime.spaces.formats.toml import section_in
+from captime.spaces.formats.section import section_in
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Parameters, conditional ones, favourites.

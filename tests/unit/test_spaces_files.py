@@ -6,7 +6,7 @@ import pytest
 
 from captime.errors import ScenarioError
 from captime.spaces import FORMATS, Settings, Space, as_configspace, read_space, section_of, write_space
-from captime.spaces.clause_text import clause_text
+from captime.spaces.clauses import clause_text
 from captime.spaces.formats.section import read_section
 from captime.spaces.parameters import Float, Integer, Ordinal
 

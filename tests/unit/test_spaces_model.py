@@ -10,11 +10,9 @@ from scipy.stats import binomtest, kstest, norm
 
 from captime.errors import ScenarioError
 from captime.spaces import Space, Style, section_of
-from captime.spaces.basis import Basis
-from captime.spaces.features import features
+from captime.spaces.features import Basis, Ranges, features
 from captime.spaces.formats.section import read_section
-from captime.spaces.ranges import Ranges
-from captime.spaces.rendering import STYLES, arguments
+from captime.spaces.parameters import STYLES, arguments
 from captime.spaces.search import Nursery
 from captime.spaces.values import Settings, number_in, text_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from captime.errors import InvariantViolated, ScenarioError
-from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.plans import RandomCaptimes, Schedule
 from captime.streams import FiniteStream, GeneratedStream, Instance
 from captime.streams.files import (
     from_csv,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from captime import utilities
 from captime.errors import UtilityError
-from captime.utilities import UTILITIES, durations, parse_utility, suggest
-from captime.utilities.durations import duration_text, parse_duration
+from captime.utilities import UTILITIES, formula, parse_utility, suggest
+from captime.utilities.formula import duration_text, parse_duration
 from captime.utilities.suggest import deadline_at, from_prices, half_after, halving_every, summarise, worthless_after
 
 # The same examples on every machine, however slow it is.
@@ -263,7 +263,7 @@ def test_a_summary_goes_where_the_utility_lives() -> None:
     assert summarise(parse_utility("uniform(30d)")).worth_at[-1][0] == 8640000.0
 
 
-@pytest.mark.parametrize("module", [utilities, suggest, durations], ids=lambda module: str(module.__name__))
+@pytest.mark.parametrize("module", [utilities, suggest, formula], ids=lambda module: str(module.__name__))
 def test_the_examples_in_the_docstrings_are_true(module: ModuleType) -> None:
     """What the documentation shows is what happens."""
     outcome = doctest.testmod(module)

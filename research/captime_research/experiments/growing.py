@@ -15,7 +15,7 @@ from captime.procedures.coup import Coup, Phase
 from captime.procedures.problem import Problem
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.utilities import parse_utility
 from captime_research.experiments.paper import RACE
 from captime_research.experiments.rows import Row

@@ -13,7 +13,7 @@ import numpy as np
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.betting import check_log_inverse, check_scores
 from captime.errors import ScenarioError
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 # Howard and Ramdas's slope: any number above 1/√2 will do, this one is good over many orders of magnitude of n.
 _SLOPE = 0.85

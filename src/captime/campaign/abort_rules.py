@@ -15,7 +15,7 @@ from captime.ledger.rows import ConfigRow
 from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest, Status, Verdict
-from captime.streams.protocol import InstanceStream
+from captime.streams.finite import InstanceStream
 
 Note = Callable[..., None]
 _log = logging.getLogger("captime")

@@ -31,8 +31,7 @@ from captime.scenario.models import InstancesSection
 from captime.spaces import Proposer, order_for
 from captime.streams import FiniteStream, InstanceStream, finite
 from captime.streams.files import from_values
-from captime.streams.finite import TARGET, Seeds
-from captime.streams.protocol import Element, Instance
+from captime.streams.finite import TARGET, Element, Instance, Seeds
 from captime.supervision.messages import Launch, Report
 from captime.utilities import Utility, utility_of
 

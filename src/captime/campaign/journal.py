@@ -10,7 +10,7 @@ import numpy as np
 
 from captime.arrays import BoolArray
 from captime.campaign.result import CampaignResult
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets
 from captime.errors import CaptimeError, LedgerDamaged, LedgerLocked, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -22,9 +22,8 @@ from captime.ledger.rows import SampleRow
 from captime.live import Seen
 from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest
-from captime.streams.protocol import InstanceStream
+from captime.streams.finite import InstanceStream
 from captime.supervision.processes import steady_ns
-from captime.targets import Targets
 
 # [F14] How long another process may lock the file before a campaign gives up; outcomes wait in memory until then.
 _PATIENCE = 300.0

@@ -26,7 +26,7 @@ from captime.programs.protocol import GrowingProgram
 from captime.scenario.configurations import pool_terms_of
 from captime.scenario.identity import plain
 from captime.spaces import Proposer
-from captime.streams.protocol import InstanceStream
+from captime.streams.finite import InstanceStream
 from captime.utilities import Utility
 
 # What may change between two calls of a campaign: goals, the length of the stream, added configurations.

@@ -60,7 +60,7 @@ from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
 from captime.scenario.parts import RunSettings
 from captime.spaces import Proposer
-from captime.supervision.orphans import own_tag, sweep, sweep_abandoned
+from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
 from captime.tally import Tally
 
 Order = Literal["arrival", "fixed"]

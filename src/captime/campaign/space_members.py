@@ -10,13 +10,13 @@ from typing import Any
 
 from captime.campaign.question import AddedConfigurations, Goal, add_configurations, reached, set_goal, set_length
 from captime.campaign.transfer import EarlierCampaigns
+from captime.certificate import Targets
 from captime.errors import ReplayDiverged
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
 from captime.procedures.protocol import BetsLater, Procedure, ProcedureWrapper
 from captime.programs.protocol import Configuration, GrowingProgram
 from captime.spaces import Lessons, Proposer, Settings
-from captime.targets import Targets
 
 Write = Callable[[Sequence[ConfigRow]], None]
 

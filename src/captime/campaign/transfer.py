@@ -25,8 +25,7 @@ from captime.ledger.reading import which_mean
 from captime.ledger.rows import ConfigRow, Noted, SampleRow
 from captime.scenario.identity import as_recorded_now, difference, plain
 from captime.spaces import Known, Settings, Space
-from captime.streams.finite import TARGET, Seeds
-from captime.streams.protocol import InstanceStream
+from captime.streams.finite import TARGET, InstanceStream, Seeds
 
 NOTE = "learned"
 """What a ledger calls the note about an earlier campaign."""

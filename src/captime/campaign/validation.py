@@ -11,9 +11,9 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.bounds import Mixture
-from captime.budget import check_delta
 from captime.campaign.question import Question
 from captime.campaign.space_members import configuration_of
+from captime.certificate import check_delta
 from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger.rows import ConfigRow, SampleRow
 from captime.scenario import Scenario

@@ -11,7 +11,7 @@ import typer
 
 from captime.campaign.space_members import configuration_of
 from captime.certificate import Certificate
-from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_on_record
+from captime.cli.shared import LedgerArgument, ledger_of, say_missing, scenario_on_record
 from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs import FunctionProgram

@@ -12,7 +12,7 @@ from captime.cli.shared import clearing_up
 from captime.report.words import printable
 from captime.scenario import load_scenario
 from captime.scenario.checkup import Checkup, Finding, examine
-from captime.utilities.durations import duration_text, parse_duration
+from captime.utilities.formula import duration_text, parse_duration
 
 _MARKS = {"well": ("✓", "green"), "note": ("·", "cyan"), "warning": ("!", "yellow"), "failed": ("✗", "red")}
 _WIDTH = 14

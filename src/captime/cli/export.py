@@ -10,11 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
-from captime.cli.shared import say
+from captime.cli.shared import LedgerArgument, ledger_of, say, say_missing
 from captime.errors import MissingExtra, ScenarioError, StorageTrouble
 from captime.ledger import LedgerReader
-from captime.ledger.backup import backup, salvage
+from captime.ledger.file_watch import backup, salvage
 from captime.ledger.reading import FLAT_COLUMNS
 from captime.report.words import message, printable
 

@@ -15,7 +15,7 @@ from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
 from captime.procedures.options import option_types
 from captime.sources import read_table
-from captime.sources.shipped import datasheet, path_of, shipped_tables
+from captime.sources.synthetic import datasheet, path_of, shipped_tables
 from captime.utilities import UTILITIES
 
 

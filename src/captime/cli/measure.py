@@ -23,7 +23,7 @@ from captime.scenario import Scenario, load_scenario
 from captime.sources import RuntimeTable
 from captime.sources.formats.npz import write_npz
 from captime.spaces import Proposer
-from captime.utilities.durations import parse_duration
+from captime.utilities.formula import parse_duration
 
 
 def measure_command(

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from captime.cli.recorded import ledger_of, say_missing
+from captime.cli.shared import ledger_of, say_missing
 from captime.errors import ScenarioError
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.configurations import configuration_table
-from captime.report.page.html import report_page, write_report
-from captime.report.simulated import certificate_json
+from captime.report.page import report_page, write_report
+from captime.report.simulated import certificate_json, is_trace, read_trace_story
 from captime.report.story import Story, read_story
-from captime.report.trace_story import is_trace, read_trace_story
 from captime.report.validated import Validated, validations_json, validations_of
 from captime.report.views import FIGURES, OVERLAYS, View, figures_of
 from captime.report.views.duel import duel_view

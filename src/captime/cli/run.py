@@ -17,7 +17,7 @@ from captime.procedures.pool_terms import Effort
 from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario
-from captime.utilities.durations import parse_duration
+from captime.utilities.formula import parse_duration
 
 GOAL_REACHED = ("epsilon", "single")
 

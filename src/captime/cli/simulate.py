@@ -23,8 +23,7 @@ from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
 from captime.procedures.protocol import Procedure
 from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
-from captime.report.simulated import account_of_simulation, as_json
-from captime.report.trace_story import check_trace_path, write_trace
+from captime.report.simulated import account_of_simulation, as_json, check_trace_path, write_trace
 from captime.report.words import cpu_time, printable, rounded_up
 from captime.simulation import (
     Learnt,
@@ -38,14 +37,14 @@ from captime.simulation import (
     simulate,
     simulate_on_space,
 )
-from captime.simulation.config_lists import BESIDE
 from captime.simulation.on_space import Maker
+from captime.simulation.result import BESIDE
 from captime.sources import RuntimeTable, read_table
 from captime.sources.replay import Replay
 from captime.sources.window import Accounting
 from captime.spaces import FORMATS, Proposer, Settings, Space, order_for, read_space
 from captime.utilities import parse_utility
-from captime.utilities.durations import duration_text, parse_duration
+from captime.utilities.formula import duration_text, parse_duration
 
 # What `captime simulate` runs on: a recorded table, a space with a surrogate, or a table whose rows are of a space.
 

@@ -18,8 +18,7 @@ from rich.text import Text
 from captime.campaign.question import goal_on_record
 from captime.campaign.transfer import learned_words
 from captime.certificate import Population
-from captime.cli.recorded import LedgerArgument, ledger_of, say_missing
-from captime.cli.shared import print_table
+from captime.cli.shared import LedgerArgument, ledger_of, print_table, say_missing
 from captime.errors import MissingExtra
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.ownership import SlotUse, under_way
@@ -41,7 +40,7 @@ from captime.report.words import (
     statement,
 )
 from captime.runs import RunRequest, Status, Verdict
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 
 _EVENTS = 5
 # How long a watcher waits: this, or this many times as long as it took to read the ledger.

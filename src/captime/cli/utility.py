@@ -15,7 +15,7 @@ from captime.cli.shared import say
 from captime.errors import ScenarioError
 from captime.report.charts.mpl import check_picture_path, draw_utility
 from captime.utilities import UTILITIES, Utility, parse_utility
-from captime.utilities.durations import duration_text, parse_duration
+from captime.utilities.formula import duration_text, parse_duration
 from captime.utilities.suggest import (
     Summary,
     deadline_at,

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from captime.budget import check_delta
 from captime.campaign import Question
 from captime.campaign.assembly import Assembly, question_of
 from captime.campaign.identity import with_recorded_seed
@@ -26,8 +25,16 @@ from captime.campaign.validation import (
     usual_captime,
     validation_of,
 )
-from captime.cli.recorded import LedgerArgument, ledger_of, say_missing, scenario_on_record
-from captime.cli.shared import COMPLETE, asking_to_stop, say_why
+from captime.certificate import check_delta
+from captime.cli.shared import (
+    COMPLETE,
+    LedgerArgument,
+    asking_to_stop,
+    ledger_of,
+    say_missing,
+    say_why,
+    scenario_on_record,
+)
 from captime.errors import ScenarioError
 from captime.files import read_limited
 from captime.ledger import ConfigRow, LedgerReader
@@ -40,7 +47,7 @@ from captime.scenario import Scenario, load_scenario
 from captime.scenario.errors import shown
 from captime.scenario.identity import plain, scenario_hash
 from captime.streams import FiniteStream
-from captime.utilities.durations import parse_duration
+from captime.utilities.formula import parse_duration
 
 _NAMES_SHOWN = 8
 _LONGEST_FOLDER = 40

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from captime.campaign.transfer import learned_words
-from captime.cli.recorded import LedgerArgument, ledger_of
+from captime.cli.shared import LedgerArgument, ledger_of
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
 from captime.report.ledger_words import account_of_ledger

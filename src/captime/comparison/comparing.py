@@ -18,25 +18,24 @@ from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
 from captime.certificate import Certificate
 from captime.comparison.commands import Candidate, Command, as_toml, candidates_of, functions_of, one_function
-from captime.comparison.pairs import Difference, Gate, GateVerdict, WorthMore
+from captime.comparison.pairs import Decision, Difference, Gate, GateVerdict, Watch, WorthMore, until_decided
 from captime.comparison.population import (
     PAIRS_NEED_DRAWS,
     Sampling,
     asked_about,
+    proposed_utility,
     sampling_of,
     sees_each_once,
     trial_words,
     try_commands,
 )
-from captime.comparison.scale import proposed_utility
-from captime.comparison.watching import Decision, Watch, until_decided
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.report.campaign_view import campaign_view
 from captime.scenario import Scenario, scenario_of
 from captime.scenario.errors import shown
 from captime.utilities import Utility
-from captime.utilities.durations import parse_duration
+from captime.utilities.formula import parse_duration
 from captime.utilities.suggest import deadline_at
 from captime.utilities.suggest import half_after as half_gone_after
 

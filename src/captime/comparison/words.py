@@ -10,7 +10,7 @@ from captime.report.configurations import as_markdown as table_in_markdown
 from captime.report.configurations import as_text as table_in_text
 from captime.report.configurations import caption
 from captime.report.words import cpu_time, printable, rounded_down, rounded_up, statement, why_stopped
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 
 _BADGES = {
     GateVerdict.NOT_WORSE: ":white_check_mark:",

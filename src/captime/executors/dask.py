@@ -29,8 +29,7 @@ from captime.executors.dask_client import (
 )
 from captime.executors.dask_leases import FILE, DaskTerms, Leases
 from captime.executors.dask_workers import GREET, MEASURE, OPEN, Note, WorkerPool
-from captime.executors.protocol import Board
-from captime.executors.signals import signals_heard
+from captime.executors.protocol import Board, signals_heard
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 

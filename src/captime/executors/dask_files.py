@@ -15,8 +15,7 @@ from pathlib import Path
 
 from captime.streams.files import digest_of_file, fingerprint_of
 from captime.supervision.messages import Fingerprint, Launch, Report
-from captime.supervision.orphans import FOLDER_PREFIX
-from captime.supervision.scratch import remove
+from captime.supervision.scratch import FOLDER_PREFIX, remove
 
 # A name may continue with these: /data/1 is no part of /data/10, /data/1.cnf or /data/1/x.
 _GOES_ON = r"(?![\w./-])"

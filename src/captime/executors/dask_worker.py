@@ -25,7 +25,7 @@ from captime.executors.dask_files import FilesMissing, FileStore
 from captime.executors.local_slots import HELD_TOO_OFTEN, LocalSlots, cores, reference_launch
 from captime.runs import Halt
 from captime.supervision.messages import Channel, Launch, Report
-from captime.supervision.orphans import sweep_tag
+from captime.supervision.scratch import sweep_tag
 from captime.supervision.slot_client import SlotClient
 
 # How often a run looks whether it is still wanted; word from the coordinator comes at once.

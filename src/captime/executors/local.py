@@ -17,14 +17,13 @@ from typing import Self
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.local_slots import HELD_TOO_OFTEN, TIMES, LocalSlots, Overhead, SpeedChecks, reference_launch
-from captime.executors.protocol import Board, NoBoard
-from captime.executors.signals import signals_heard
+from captime.executors.protocol import Board, NoBoard, signals_heard
 from captime.ledger.ownership import SlotId
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest
 from captime.supervision.fitness import MemoryKiller
 from captime.supervision.messages import Report
-from captime.supervision.orphans import sweep_tag
+from captime.supervision.scratch import sweep_tag
 from captime.supervision.slot_client import LOOK_SECONDS, SlotClient
 
 __all__ = ["LocalExecutor", "Overhead"]

@@ -28,9 +28,9 @@ from captime.supervision.cgroups import (
 )
 from captime.supervision.launcher import SlotPlace
 from captime.supervision.messages import Launch, Report, plain_launch
-from captime.supervision.orphans import FOLDER_PREFIX, GROUP_PREFIX
 from captime.supervision.process_tree import ISOLATIONS, Isolation
 from captime.supervision.processes import LINUX
+from captime.supervision.scratch import FOLDER_PREFIX, GROUP_PREFIX
 from captime.supervision.slot_client import SlotClient
 
 # Raise the limit of open file descriptors to what the slots need, or refuse before anything has begun.

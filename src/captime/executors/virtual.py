@@ -15,9 +15,8 @@ import numpy as np
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, ScenarioError
 from captime.runs import RunOutcome, RunRequest, Status
-from captime.sources.sampling import RowStream
 from captime.sources.table import RuntimeTable
-from captime.sources.window import Accounting
+from captime.sources.window import Accounting, RowStream
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from captime.arrays import IntArray
-from captime.certificate import Certificate, Population
+from captime.certificate import Certificate, Population, Targets
 from captime.errors import InvariantViolated
 from captime.ledger.schema import Origin, Row, Value, Values
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
-from captime.targets import Targets
 
 
 @dataclass(frozen=True, slots=True)

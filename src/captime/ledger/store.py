@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets
 from captime.errors import InvariantViolated, LedgerDamaged
 from captime.ledger.connection import (
     BUSY_SECONDS,
@@ -76,7 +76,6 @@ from captime.ledger.writer import (
     tail,
 )
 from captime.runs import RunOutcome, RunRequest
-from captime.targets import Targets
 
 _NEWEST = "WHERE config = ? AND position = ? ORDER BY attempt DESC LIMIT 1"
 _CAME_BACK = "SELECT 1 FROM outcome WHERE config = ? AND position = ? AND attempt = ? AND orphan = 0"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.plans.random_captimes import RandomCaptimes
+from captime.certificate import Targets
+from captime.plans import RandomCaptimes
 from captime.procedures.board import Board
-from captime.targets import Targets
 
 # One challenger in 32 is run at a time, or one if there are fewer.
 _TOGETHER = 32

@@ -16,7 +16,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import ScenarioError
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 _CHUNK = 256
 

@@ -7,12 +7,12 @@ from typing import get_args
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.bounds.hoeffding import Hoeffding
+from captime.bounds.from_sums import Hoeffding
 from captime.budget import PhaseBudget
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
-from captime.plans.ladder import Ladder
+from captime.plans import Ladder
 from captime.procedures.lockstep import _best_so_far as best_so_far
 from captime.procedures.optimistic import Optimist
 from captime.procedures.oup import check_choice, check_first_captime

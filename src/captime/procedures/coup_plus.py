@@ -6,15 +6,14 @@ from itertools import pairwise
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.bounds.kl import kl_lower
+from captime.bounds.from_sums import kl_lower
 from captime.budget import FailureBudget, ThreeBoundsBudget
-from captime.certificate import Certificate
-from captime.plans.ladder import Ladder
+from captime.certificate import Certificate, Targets, no_targets
+from captime.plans import Ladder
 from captime.procedures.leader_and_challenger import LeaderAndChallenger
 from captime.procedures.problem import Problem
 from captime.procedures.turns import Lanes, SingleSteps, Turns, no_turns
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 _Ends = tuple[float, float, bool]
 """Lower and upper end of a cell, and whether the captime has to rise after it."""

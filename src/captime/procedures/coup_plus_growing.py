@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from captime.arrays import FloatArray, IntArray
-from captime.budget import SERIES_SQUARED, ThreeBoundsBudget, check_delta
-from captime.certificate import Certificate
+from captime.budget import SERIES_SQUARED, ThreeBoundsBudget
+from captime.certificate import Certificate, check_delta
 from captime.errors import ScenarioError
 from captime.procedures.coup_plus import CoupPlus, Snapshot
 from captime.procedures.problem import Problem

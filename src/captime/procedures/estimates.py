@@ -19,7 +19,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.tally import Tally
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 # Where fewer runs are watched, and more than those have been lost from sight, nothing is estimated any more.
 _ENOUGH_WATCHED = 5

@@ -8,13 +8,12 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.budget import SelectionBudget
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import ScenarioError
-from captime.plans.ladder import Ladder
+from captime.plans import Ladder
 from captime.procedures.leader_and_challenger import LeaderAndChallenger
 from captime.procedures.problem import Problem
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 # Scores are rounded to multiples of 1/256 and bounds to multiples of 1/512, both to the safe side: half a percent of
 # utility is the price for bounds whose cost does not grow with the number of runs.

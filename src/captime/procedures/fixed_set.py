@@ -13,12 +13,11 @@ from enum import StrEnum
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.procedures.problem import Problem
 from captime.procedures.set_claims import NODES, PAIRED, SHARES, SetClaims, Standing
 from captime.procedures.set_schedule import SetSchedule, captimes_for, checked_size, pilot_size
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 # The ranking may be made once this share of the pilot's runs has ended, if slots are free.
 _HEARD = 0.75

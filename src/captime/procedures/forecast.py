@@ -14,8 +14,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.bounds.mixture import mixture_lower, mixture_lower_finite, sine_nodes
-from captime.budget import check_delta
-from captime.certificate import Population
+from captime.certificate import Population, check_delta
 from captime.errors import ScenarioError
 from captime.procedures import race_terms, set_claims
 from captime.procedures.set_schedule import pilot_size

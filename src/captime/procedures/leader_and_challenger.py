@@ -10,7 +10,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.intervals import Ends
-from captime.plans.protocol import Plan
+from captime.plans import Plan
 from captime.procedures.optimistic import largest
 from captime.procedures.problem import Problem, Retargetable
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.bounds.hoeffding import hoeffding_radius
-from captime.certificate import Certificate
+from captime.bounds.from_sums import hoeffding_radius
+from captime.certificate import Certificate, Targets, no_targets
 from captime.intervals import Intervals
-from captime.plans.protocol import Plan
+from captime.plans import Plan
 from captime.procedures.problem import Problem, Retargetable, Rule
 from captime.procedures.protocol import Progress
 from captime.tally import Outlook, Tally, standing
-from captime.targets import Targets, no_targets
 
 
 @dataclass(frozen=True, slots=True)

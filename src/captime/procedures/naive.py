@@ -6,16 +6,15 @@ from typing import Literal, get_args
 import numpy as np
 
 from captime.arrays import BoolArray, IntArray
-from captime.bounds.hoeffding import Hoeffding
+from captime.bounds.from_sums import Hoeffding
 from captime.budget import SampleBudget, SingleLookBudget
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
-from captime.plans.ladder import Ladder
+from captime.plans import Ladder
 from captime.procedures.lockstep import Lockstep, LockstepRules
 from captime.procedures.problem import Problem
 from captime.tally import Tally, standing
-from captime.targets import Targets, no_targets
 
 Variant = Literal["paper", "recommended", "as-published"]
 

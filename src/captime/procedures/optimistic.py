@@ -11,15 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.bounds.hoeffding import hoeffding_radius
-from captime.certificate import Certificate
+from captime.bounds.from_sums import hoeffding_radius
+from captime.certificate import Certificate, Targets, no_targets
 from captime.intervals import Intervals
-from captime.plans.protocol import Plan
+from captime.plans import Plan
 from captime.procedures.lockstep import _best_so_far as best_so_far
 from captime.procedures.problem import OptimistRules, Problem, Retargetable
 from captime.procedures.turns import Lanes, SingleSteps, Turns, no_turns
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 
 def two_largest(values: FloatArray) -> tuple[int, int]:

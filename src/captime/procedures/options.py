@@ -11,7 +11,7 @@ from captime.procedures.fixed_set import FixedSetRace
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Procedure
 from captime.procedures.set_pool import FixedSetPool
-from captime.utilities.durations import parse_duration
+from captime.utilities.formula import parse_duration
 
 ON_A_SET: dict[str, Any] = {"pool": FixedSetPool, "race": FixedSetRace}
 """Procedures by name where the claim is about exactly the instances of a set."""

@@ -6,11 +6,11 @@ from typing import get_args
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.bounds.hoeffding import Hoeffding, hoeffding_radius
+from captime.bounds.from_sums import Hoeffding, hoeffding_radius
 from captime.budget import PUBLISHED_SERIES, CellBudget
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
-from captime.plans.ladder import Ladder
+from captime.plans import Ladder
 from captime.procedures.optimistic import Optimist
 from captime.procedures.problem import OptimistRules, Problem, Rule, Variant
 

@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Targets, no_targets
 from captime.errors import ScenarioDiffers
-from captime.plans.random_captimes import RandomCaptimes, Schedule
+from captime.plans import RandomCaptimes, Schedule
 from captime.procedures.claims import EngineOptions
 from captime.procedures.pool_bets import BestBets, Contest
 from captime.procedures.pool_certificates import PoolClaims
@@ -22,7 +23,6 @@ from captime.procedures.pool_growth import SPLITS, Stakes, looks_good_enough, ne
 from captime.procedures.pool_terms import Effort, Stop, check_options, checked_effort, checked_stop
 from captime.procedures.problem import Problem
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.02

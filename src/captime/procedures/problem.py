@@ -7,11 +7,10 @@ from typing import Literal
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.budget import check_delta
-from captime.certificate import Population
+from captime.certificate import Population, check_delta
 from captime.errors import ScenarioError
 from captime.procedures.pool_terms import PoolTerms
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 SECOND_SCHEDULE = 2
 """From this schedule on, that one of the first ranks leads a race whose certificate seems to cost least, and measured

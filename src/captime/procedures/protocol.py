@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
-from captime.plans.protocol import Plan
+from captime.certificate import Certificate, Targets
+from captime.plans import Plan
 from captime.tally import Outlook, Tally
-from captime.targets import Targets
 
 
 class Procedure(Protocol):

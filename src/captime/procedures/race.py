@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Targets, no_targets
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, runs_missing
 from captime.procedures.board import NODES
 from captime.procedures.claims import EngineOptions
@@ -21,7 +22,6 @@ from captime.procedures.race_terms import SCOUT, Mode, check_options
 from captime.procedures.scout import Scout
 from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
 _SMALLEST_EPSILON = 0.005

@@ -11,7 +11,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
 from captime.errors import ScenarioDiffers
-from captime.plans.random_captimes import RandomCaptimes, Schedule, Stops
+from captime.plans import RandomCaptimes, Schedule, Stops
 from captime.procedures.agenda import runs_missing
 from captime.procedures.board import Board, grown
 from captime.procedures.claims import Claims, EngineOptions

@@ -13,9 +13,7 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.betting import sine_nodes
-from captime.bounds.finite_mixture import mixture_lower_finite, mixture_upper_finite
-from captime.bounds.mixture import mixture_lower, mixture_upper
-from captime.bounds.set_duels import PairedBets
+from captime.bounds.mixture import PairedBets, mixture_lower, mixture_lower_finite, mixture_upper, mixture_upper_finite
 from captime.certificate import Certificate, Population
 from captime.tally import Tally
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import ScenarioDiffers
 from captime.procedures.pool_certificates import PoolGoals
 from captime.procedures.pool_gamma import GammaBets, check_gamma
@@ -24,7 +24,6 @@ from captime.procedures.problem import Problem
 from captime.procedures.set_claims import NODES, SetClaims
 from captime.procedures.set_schedule import SetSchedule, captimes_for, checked_size, pilot_size
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 # Without a goal for gamma, this many draws are expected.
 _EXPECTED_DRAWS = 50

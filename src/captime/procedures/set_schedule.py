@@ -8,12 +8,12 @@ import math
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
+from captime.certificate import Targets, no_targets
 from captime.errors import ScenarioError
-from captime.plans.ladder import UtilityLadder
+from captime.plans import UtilityLadder
 from captime.procedures.problem import FOURTH_SCHEDULE, Problem
 from captime.procedures.set_claims import SetClaims
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 # A goal below this is taken for this when captimes are chosen and leaders are compared.
 _SMALLEST_GOAL = 0.005

@@ -7,12 +7,11 @@ next, so that whatever drifts on the machine hits all configurations alike.
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import ScenarioError
-from captime.plans.ladder import Ladder
+from captime.plans import Ladder
 from captime.procedures.problem import Problem
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
 
 
 class Survey:

@@ -4,12 +4,12 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from captime.bounds import BOUNDS
-from captime.bounds.hoeffding import Hoeffding
+from captime.bounds.from_sums import Hoeffding
 from captime.bounds.protocol import Use, check_fit
 from captime.budget import PUBLISHED_SERIES, SERIES_SQUARED, CellBudget
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
-from captime.plans.ladder import Ladder
+from captime.plans import Ladder
 from captime.procedures.lockstep import Lockstep, LockstepRules
 from captime.procedures.problem import Problem, Rule
 

@@ -10,13 +10,12 @@ from collections.abc import Callable
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate
+from captime.certificate import Certificate, Targets, no_targets
 from captime.errors import ScenarioError
-from captime.plans.ladder import Ladder
+from captime.plans import Ladder
 from captime.procedures.problem import Problem
 from captime.tally import Tally
-from captime.targets import Targets, no_targets
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 # Just above an infimum that is not attained because "completed" is strict: t < κ.
 _JUST_ABOVE = 1.0 + 1e-12

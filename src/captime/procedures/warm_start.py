@@ -14,7 +14,7 @@ import numpy as np
 from captime.arrays import FloatArray, IntArray
 from captime.procedures.estimates import measured_utility
 from captime.tally import Tally
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 # While there are many, most go at once: with half of them the rounds together would cost several times the first.
 _MANY, _MANY_KEEP_ONE_IN = 16, 4

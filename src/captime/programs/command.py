@@ -26,7 +26,7 @@ from captime.programs.template import (
 )
 from captime.programs.wrappers import Called, Wrapper
 from captime.runs import RunOutcome, RunRequest
-from captime.streams.protocol import Element, Instance, InstanceStream
+from captime.streams.finite import Element, Instance, InstanceStream
 from captime.supervision.messages import Fingerprint, Launch, Report, StopValue
 from captime.supervision.output import UNTIL
 

@@ -20,7 +20,7 @@ from captime.programs.protocol import Conditions, Configuration, InstanceGuards,
 from captime.programs.returned import account_of
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.files import digest_of_file, fingerprint_of
-from captime.streams.protocol import Instance, InstanceStream
+from captime.streams.finite import Instance, InstanceStream
 from captime.supervision.messages import NOT_RETURNED, Fingerprint, FunctionCall, Launch, Report
 
 # What a function is called with: the parameters it names, or settings, instance and seed in this order.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from captime.errors import ScenarioError
 from captime.runs import RunOutcome, RunRequest
 from captime.streams.files import digest_of_file, fingerprint_of
-from captime.streams.protocol import Instance
+from captime.streams.finite import Instance
 from captime.supervision.messages import Clock, Fingerprint, FunctionCall, Launch, Preparation, Report, StopValue
 
 # One configuration of the program: a name and settings, or another program altogether.

@@ -45,7 +45,7 @@ from captime.report.words import (
     slot_names,
 )
 from captime.tally import Tally
-from captime.utilities.durations import duration_text, rounded_time
+from captime.utilities.formula import duration_text, rounded_time
 
 _FRAMES_A_SECOND = 4
 _SECONDS_BETWEEN_LINES = 10.0

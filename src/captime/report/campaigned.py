@@ -16,8 +16,8 @@ from captime.report.simulated import certificate_json
 from captime.report.story import Trend, trend_of
 from captime.report.words import SAME_TIME, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
-from captime.streams.protocol import InstanceStream
-from captime.utilities.durations import duration_text
+from captime.streams.finite import InstanceStream
+from captime.utilities.formula import duration_text
 from captime.utilities.suggest import ALL_WELL, LITTLE
 
 IN_THE_ORDER_GIVEN = "in the order given, which has to be random"

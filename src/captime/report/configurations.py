@@ -18,12 +18,11 @@ from rich.text import Text
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.procedures.estimates import AnswerSteps, product_limit
-from captime.report.charts.nodes import Node, element
+from captime.report.charts.chart import Node, element
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
 from captime.report.story import Story, read_story
 from captime.report.words import printable, rounded_down, rounded_up
-from captime.utilities.durations import duration_text
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility, duration_text
 
 # Shares are sums of products: this is how far rounding may carry them.
 _ROUNDING = 1e-9

@@ -14,13 +14,12 @@ from captime.campaign.identity import population_on_record
 from captime.certificate import Population
 from captime.errors import CaptimeError
 from captime.ledger.reading import VERDICTS, Columns, which_mean
-from captime.plans import RandomCaptimes
-from captime.plans.random_captimes import Schedule
+from captime.plans import RandomCaptimes, Schedule
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
 from captime.runs import STATUS_OF, RunRequest
 from captime.utilities import parse_utility
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 KINDS = ("answered", "cut at its captime", "failed", "stopped early", "open")
 """What the numbers in the column `kind` stand for."""

@@ -31,7 +31,7 @@ from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
 from captime.report.story import Story, trend_of
 from captime.report.words import SAME_TIME, STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 
 Standing = Literal["checked", "assumed", "doubtful"]
 

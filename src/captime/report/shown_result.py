@@ -5,7 +5,7 @@ from functools import cached_property
 
 from captime.campaign.result import CampaignResult
 from captime.report.campaigned import account_of_campaign, table_of_campaign
-from captime.report.charts.nodes import Node, element
+from captime.report.charts.chart import Node, element
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, as_html, as_text, caption, shown_rows
 from captime.report.words import lines, printable, statement
 

@@ -28,8 +28,7 @@ from captime.report.known_runs import (
     utility_of,
 )
 from captime.runs import RunOutcome, Status
-from captime.utilities.durations import duration_text, rounded_time
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility, duration_text, rounded_time
 
 _FAILURES_SHOWN = 12
 

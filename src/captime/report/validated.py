@@ -13,7 +13,7 @@ from captime.certificate import Certificate
 from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.rows import SampleRow
-from captime.report.charts.nodes import Node, element
+from captime.report.charts.chart import Node, element
 from captime.report.story import Story
 from captime.report.words import printable, rounded_down, rounded_up
 

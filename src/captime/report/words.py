@@ -11,7 +11,7 @@ from captime.campaign.abort_rules import HOPELESS, UNANSWERED
 from captime.campaign.question import Goal
 from captime.certificate import Certificate, Population
 from captime.ledger.ownership import SlotUse
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 
 
 @dataclass(frozen=True, slots=True)

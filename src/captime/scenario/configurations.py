@@ -20,7 +20,7 @@ from captime.programs.protocol import Configuration, Setting
 from captime.programs.template import SettingsToArguments, Template
 from captime.scenario.errors import SourceLocation, shown
 from captime.spaces import ArrivalOrder, Proposer, Space, proposer_of, read_space_section, section_of
-from captime.spaces.formats.toml import scenario_section
+from captime.spaces.formats.section import scenario_section
 from captime.streams.files import read_rows
 
 _SECTION = "configurations"

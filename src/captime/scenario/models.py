@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt,
 from pydantic_core import PydanticCustomError
 
 from captime.errors import UtilityError
-from captime.utilities.durations import parse_duration
+from captime.utilities.formula import parse_duration
 
 # Times and sizes as people write them in a scenario: `10m` is ten minutes, `2GB` are two billion bytes.
 

@@ -4,13 +4,11 @@
 target that answers for every point of it (`Learnt` from a table, or `MadeUp`) or has a table's rows only (`Rows`).
 """
 
-from captime.simulation.config_lists import settings_of_list
-from captime.simulation.learnt import Learnt
+from captime.simulation.learnt import Learnt, MadeUp, Target
 from captime.simulation.on_space import simulate_on_space
 from captime.simulation.on_table import simulate
-from captime.simulation.result import Pooled, Simulation
+from captime.simulation.result import Pooled, Simulation, settings_of_list
 from captime.simulation.rows import RowProposer, Rows, settings_of_rows
-from captime.simulation.target import MadeUp, Target
 
 __all__ = [
     "Learnt",

@@ -7,24 +7,22 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Certificate, Population
+from captime.certificate import Certificate, Population, Targets
 from captime.drive import Observer, drive
 from captime.errors import InvariantViolated, ScenarioError
-from captime.plans.protocol import Plan
+from captime.plans import Plan
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.protocol import Procedure, ProcedureWrapper
+from captime.simulation.learnt import Target
 from captime.simulation.on_table import check_wishes, population_of
 from captime.simulation.result import Found, Pooled, Simulation
-from captime.simulation.target import Target
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
-from captime.sources.sampling import RowStream
-from captime.sources.window import Accounting
+from captime.sources.window import Accounting, RowStream
 from captime.spaces import Known, Lessons, Settings
 from captime.tally import blank_tally
-from captime.targets import Targets
 from captime.utilities import Utility, utility_of
 
 # Orders answered by a target instead of a table: the same road, with room for configurations that come later.

@@ -16,8 +16,7 @@ from captime.procedures.options import ON_A_SET, build_procedure, read_options
 from captime.simulation.result import Simulation
 from captime.sources import RuntimeTable, read_table
 from captime.sources.replay import Replay
-from captime.sources.sampling import RowStream, stream_of
-from captime.sources.window import Accounting
+from captime.sources.window import Accounting, RowStream, stream_of
 from captime.trace import Decisions, Trace
 from captime.utilities import Utility, utility_of
 

@@ -16,12 +16,11 @@ from captime.arrays import FloatArray
 from captime.errors import ScenarioError, TableError
 from captime.procedures.pool_terms import PoolTerms
 from captime.sources import RuntimeTable
-from captime.sources.sampling import stream_of
+from captime.sources.window import stream_of
 from captime.spaces import Known, Settings, Space
 from captime.spaces.model import Surrogate
-from captime.spaces.one_thread import one_thread
+from captime.spaces.model_cost import Restraint, one_thread
 from captime.spaces.proposals import FEWEST, USUAL_ORDER
-from captime.spaces.self_restraint import Restraint
 from captime.utilities import Utility
 
 _CHOICES = 0x20435

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Targets
 from captime.errors import InvariantViolated
-from captime.plans.protocol import Plan
-from captime.sources.sampling import RowStream
+from captime.plans import Plan
 from captime.sources.table import RuntimeTable
-from captime.sources.window import Accounting, ReplayedLanes, Window
+from captime.sources.window import Accounting, ReplayedLanes, RowStream, Window
 from captime.tally import Tally, blank_tally
-from captime.targets import Targets
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility
 
 # A long order is answered in pieces of this many positions, to keep the arrays small.
 _POSITIONS_AT_A_TIME = 256

@@ -1,10 +1,15 @@
-"""Made-up runtimes with known structure, for demonstrations, benchmarks and tests."""
+"""Tables without a file of the user: made up from distributions, or shipped with the package."""
+
+from pathlib import Path
 
 import numpy as np
 
 from captime.arrays import FloatArray
 from captime.errors import ScenarioError
+from captime.sources import read_table
 from captime.sources.table import MAX_CELLS, RuntimeTable
+
+# Made-up runtimes with known structure, for demonstrations, benchmarks and tests.
 
 # About 1 MB at a time: filled in place, and small enough to stay in the processor's cache over all steps.
 _BLOCK_CELLS = 1 << 17
@@ -89,3 +94,43 @@ def _check_shape(limit: float, spread: float, first_log_speed: float, hardness: 
             raise ScenarioError(f"synthetic table: {what} is {value}; expected a finite number that is not negative")
     if not limit > 0:
         raise ScenarioError(f"synthetic table: limit is {limit}; expected seconds above 0, or inf for no timeout")
+
+
+# Measured tables that come with captime, by name; each with a datasheet beside it.
+
+FOLDER = Path(__file__).parents[1] / "data"
+
+
+def shipped_tables() -> dict[str, Path]:
+    """Names and places."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.npz"))}
+
+
+def datasheet(name: str) -> Path:
+    """The page that says how the table of that name was measured."""
+    return path_of(name).with_suffix(".md")
+
+
+def path_of(name: str) -> Path:
+    """Where the table of that name lies.
+
+    Raises:
+        ScenarioError: there is no such table.
+    """
+    known = shipped_tables()
+    if name not in known:
+        there = f"there are {', '.join(known)}" if known else "none are shipped with this copy"
+        raise ScenarioError(f"there is no table {name!r}; {there}")
+    return known[name]
+
+
+def table_at(data: str, *, timeout: float | None = None, unsafe_format: str | None = None) -> RuntimeTable:
+    """A shipped table by name, or the one at that path: a file, or an ASlib scenario folder.
+
+    Args:
+        data: Name or path.
+        timeout: The table's own timeout in seconds, where the file does not say it.
+        unsafe_format: Name of a format that is only read on request, such as `pickle`.
+    """
+    known = shipped_tables()
+    return read_table(known.get(data, Path(data)), timeout=timeout, unsafe_format=unsafe_format)

@@ -15,8 +15,8 @@ from captime.spaces.formats import (
 from captime.spaces.formats.section import proposer_of
 from captime.spaces.lessons import Lessons
 from captime.spaces.model import Known
+from captime.spaces.parameters import Style
 from captime.spaces.proposals import ArrivalOrder, Proposer, order_for
-from captime.spaces.rendering import Style
 from captime.spaces.space import Space
 from captime.spaces.values import Settings, Value
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from captime.arrays import BoolArray
 from captime.errors import ScenarioError
-from captime.spaces.choices import listed
 from captime.spaces.clauses import (
     MIRRORED,
     SIGNS,
@@ -25,7 +24,7 @@ from captime.spaces.clauses import (
     both,
     either,
 )
-from captime.spaces.parameters import Categorical, Choice, Float, Ordinal, Parameter, numeric_choices
+from captime.spaces.parameters import Categorical, Choice, Float, Ordinal, Parameter, listed, numeric_choices
 from captime.spaces.values import Value, number_in, text_of
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.spaces.basis import Basis
+from captime.spaces.features import Basis
 from captime.spaces.space import Space
 from captime.spaces.values import Settings
 

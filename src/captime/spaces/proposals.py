@@ -16,9 +16,8 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.errors import ScenarioError
 from captime.spaces.model import Known, Surrogate
-from captime.spaces.one_thread import one_thread
+from captime.spaces.model_cost import Restraint, one_thread
 from captime.spaces.search import Nursery, Search, keys
-from captime.spaces.self_restraint import Restraint
 from captime.spaces.space import Space
 from captime.spaces.values import Settings
 

@@ -7,8 +7,8 @@ model thinks most of has children next. One-at-a-time steps would take sixty of 
 import numpy as np
 
 from captime.arrays import FloatArray
+from captime.spaces.features import Ranges
 from captime.spaces.model import FLOOR, Surrogate
-from captime.spaces.ranges import Ranges
 from captime.spaces.space import Space
 
 # The search begins with the 12 best known and 150 random ones; each of 8 generations has 150 children; 30 survive.

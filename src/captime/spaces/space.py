@@ -14,10 +14,8 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.errors import ScenarioError
-from captime.spaces.choices import listed
 from captime.spaces.clauses import Clause, Columns, parents
-from captime.spaces.parameters import Choice, Float, Parameter
-from captime.spaces.rendering import Style, arguments
+from captime.spaces.parameters import Choice, Float, Parameter, Style, arguments, listed
 from captime.spaces.values import Settings, Value, text_of
 
 # This many draws in a row may be forbidden before the space is called empty.

@@ -1,10 +1,9 @@
 """The instances, in an order fixed before the first run: the stream that all configurations share.
 
-One file per kind of stream; `protocol` says what a stream looks like. Nothing here runs a program: an instance that has
+`finite` says what a stream looks like. Nothing here runs a program: an instance that has
 to be made first carries the command that makes it.
 """
 
-from captime.streams.finite import SAMPLINGS, FiniteStream, GeneratedStream
-from captime.streams.protocol import Element, Instance, InstanceStream
+from captime.streams.finite import SAMPLINGS, Element, FiniteStream, GeneratedStream, Instance, InstanceStream
 
 __all__ = ["SAMPLINGS", "Element", "FiniteStream", "GeneratedStream", "Instance", "InstanceStream"]

@@ -22,7 +22,7 @@ import numpy as np
 
 from captime.errors import ScenarioError
 from captime.files import read_limited
-from captime.streams.protocol import Instance
+from captime.streams.finite import Instance
 from captime.supervision.messages import Fingerprint
 
 # What a file holds and whether it is still the same: digests for identity, fingerprints for noticing changes.

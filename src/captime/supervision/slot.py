@@ -18,10 +18,9 @@ from pathlib import Path
 from captime.supervision.cgroups import GROUP_NOTE, kill_groups
 from captime.supervision.launcher import Launcher, SlotPlace
 from captime.supervision.messages import Channel, Launch, Report
-from captime.supervision.orphans import guarded
 from captime.supervision.output import IoLoop
 from captime.supervision.processes import become_subreaper, die_with_parent
-from captime.supervision.scratch import remove
+from captime.supervision.scratch import guarded, remove
 
 _FOREVER = 3600.0
 

@@ -16,9 +16,9 @@ from captime.supervision import scratch
 from captime.supervision.cgroups import hand_down_controllers, kill_groups
 from captime.supervision.launcher import SlotPlace
 from captime.supervision.messages import Channel, Launch
-from captime.supervision.orphans import SIGNALLED, kill_below, sweep_tag
 from captime.supervision.process_tree import strike
 from captime.supervision.processes import SLOT, Process, command, descendants, look_at, tracer_of
+from captime.supervision.scratch import SIGNALLED, kill_below, sweep_tag
 
 LOOK_SECONDS = 0.5
 """How often a coordinator looks after its supervisors."""

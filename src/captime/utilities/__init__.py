@@ -10,7 +10,7 @@ from typing import Any
 
 from captime.errors import UtilityError
 from captime.utilities.cost_adjusted import CostAdjusted
-from captime.utilities.formula import shown
+from captime.utilities.formula import Utility, shown
 from captime.utilities.formulas import (
     Backward,
     Exponential,
@@ -27,10 +27,8 @@ from captime.utilities.formulas import (
     Uniform,
 )
 from captime.utilities.parser import build, read
-from captime.utilities.protocol import Utility
 from captime.utilities.python_function import PythonFunction
-from captime.utilities.scipy_distribution import SciPyDistribution, survival_of_frozen
-from captime.utilities.tabulated import Piecewise, Tabulated
+from captime.utilities.tabulated import Piecewise, SciPyDistribution, Tabulated, survival_of_frozen
 
 __all__ = [
     "UTILITIES",

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.formula import Seconds, call_text, require, shown, times, values
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Seconds, Utility, call_text, require, shown, times, values
 from captime.utilities.python_function import first_moment
 
 _COSTS = ("linear", "log", "step", "constant")

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from captime.errors import UtilityError
-from captime.utilities.durations import NUMBER, UNIT, Duration, in_seconds
-from captime.utilities.formula import Seconds, nearest
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import NUMBER, UNIT, Duration, Seconds, Utility, in_seconds, nearest
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _BLANK = re.compile(r"\s*")

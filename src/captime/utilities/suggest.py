@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.errors import UtilityError
-from captime.utilities.formula import shown
+from captime.utilities.formula import Utility, shown
 from captime.utilities.formulas import Exponential, LogLaplace, Step, Uniform
-from captime.utilities.protocol import Utility
 
 LITTLE, ALL_WELL = 0.2, 0.98
 """Where every configuration is worth less than the first number or more than the second, they hardly differ under that

@@ -1,14 +1,108 @@
-"""What a chart is: axes and marks, as values. Colours are names; each renderer knows what they look like."""
+"""Values that pages and pictures are drawn from: elements (text is escaped here alone), charts and figures."""
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
+
+# Elements of a page or of a picture, as a tree: text is escaped when the tree is written out, here and nowhere else.
+#
+# No page is ever glued together from strings, so no name of a configuration, instance or host can become markup.
+
+Child: TypeAlias = "Node | str"
+Json: TypeAlias = "str | list[object]"
+
+# Elements that have no closing tag in HTML.
+_VOID = frozenset({"meta", "br", "hr", "input", "link", "col"})
+# Control characters that no page can show and some parsers trip over; they are written as \xNN.
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(9), 11, 12, *range(14, 32), 127)}
+
+
+@dataclass(slots=True)
+class Node:
+    """An element.
+
+    Attributes:
+        tag: Its name; always one of ours, never data.
+        attributes: By name; None and False leave one out.
+        children: Elements and texts.
+    """
+
+    tag: str
+    attributes: Mapping[str, str | float | bool | None] = field(default_factory=dict)
+    children: list[Child] = field(default_factory=list)
+
+    def text(self) -> str:
+        """As HTML or SVG."""
+        return "".join(self.parts())
+
+    def parts(self) -> Iterator[str]:
+        """As HTML or SVG, piece by piece."""
+        yield f"<{self.tag}"
+        for name, value in self.attributes.items():
+            if value is None or value is False:
+                continue
+            yield f" {name}" if value is True else f' {name}="{escape(_shown(value))}"'
+        yield ">"
+        if self.tag in _VOID:
+            return
+        for child in self.children:
+            if isinstance(child, Node):
+                yield from child.parts()
+            else:
+                yield escape(visible(child), quote=False)
+        yield f"</{self.tag}>"
+
+    def json(self) -> Json:
+        """As lists that JSON knows: [tag, attributes, child, …]; for a page that makes its own elements."""
+        attributes = {name: _shown(value) for name, value in self.attributes.items() if value not in {None, False}}
+        children = [child.json() if isinstance(child, Node) else visible(child) for child in self.children]
+        return [self.tag, attributes, *children]
+
+    def add(self, *children: Child) -> "Node":
+        """Append children; returns the node."""
+        self.children.extend(children)
+        return self
+
+
+@dataclass(slots=True)
+class Raw(Node):
+    """Our own style sheet or script, written as it is; never data."""
+
+    tag: str = ""
+    source: str = ""
+
+    def parts(self) -> Iterator[str]:
+        """The source."""
+        yield self.source
+
+
+def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> Node:
+    """An element; `_` in attribute names stands for `-`, and `class_` for `class`."""
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    return Node(tag, named, list(children))
+
+
+def visible(text: str) -> str:
+    r"""A text without characters that cannot be shown: control characters become \xNN, lone surrogates too."""
+    return text.translate(_CONTROL).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _shown(value: str | float | bool) -> str:
+    if isinstance(value, str):
+        return visible(value)
+    # A hundredth of a pixel is finer than any screen.
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+# What a chart is: axes and marks, as values. Colours are names; each renderer knows what they look like.
 
 Color = str
 """`c0` to `c6` (categories), `s0` to `s4` (from poor to good), `text`, `faint`, `good`, `cut`, `bad`, `open`."""
@@ -271,3 +365,89 @@ def round_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
             break
     digits = max(0, -math.floor(math.log10(step) + 1e-9) + (1 if size == _HALF_AND_HALF else 0))
     return [(number * step, f"{number * step:,.{digits}f}") for number in range(first, last + 1)]
+
+
+# What a figure is: one or several charts, a caption that says how to read it, and the numbers as a table.
+
+Cell: TypeAlias = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """Numbers to copy: not rounded.
+
+    Attributes:
+        columns: Their names.
+        rows: Their values.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """Any two of several, chosen on the page: a chart of two of them, and what is needed to draw the others.
+
+    Attributes:
+        chart: The first two, on axes that suit all.
+        names: Who can be chosen.
+        first: Who is on the vertical axis, by place in `names`.
+        second: Who is on the horizontal one.
+        data: For the script of the page, as JSON knows it.
+    """
+
+    chart: Chart
+    names: Sequence[str]
+    first: int
+    second: int
+    data: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A figure.
+
+    Attributes:
+        name: One word, for commands and links.
+        title: The question it answers.
+        caption: How to read it, and how far it can be trusted.
+        charts: One or more.
+        table: The numbers; None if there are none to copy.
+        choices: What there is to choose from, if not all charts are shown at a time.
+        chosen: To which of the choices each chart belongs; one after the other if left out.
+        numbers: Everything behind the charts, for `--json`.
+        versus: What a page shows in place of the charts, if any two of several can be compared on it.
+    """
+
+    name: str
+    title: str
+    caption: str
+    charts: Sequence[Chart]
+    table: FigureTable | None = None
+    choices: Sequence[str] = ()
+    chosen: Sequence[int] = ()
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    versus: Versus | None = None
+
+    def shown(self, choice: int = 0) -> list[Chart]:
+        """The charts that are shown together."""
+        if not self.choices:
+            return list(self.charts)
+        chosen = self.chosen or range(len(self.charts))
+        return [chart for chart, place in zip(self.charts, chosen, strict=True) if place == choice]
+
+
+def as_numbers(value: object) -> object:
+    """A value as JSON knows it: arrays become lists, what is not finite becomes null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: as_numbers(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if isinstance(value, np.ndarray):
+        return as_numbers(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(name): as_numbers(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_numbers(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

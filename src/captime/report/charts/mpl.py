@@ -29,11 +29,10 @@ from captime.report.charts.chart import (
     Strip,
     Zone,
     ticks,
+    visible,
 )
-from captime.report.charts.nodes import visible
 from captime.trace import Trace
-from captime.utilities.durations import duration_text
-from captime.utilities.protocol import Utility
+from captime.utilities.formula import Utility, duration_text
 
 # The Okabe-Ito palette: told apart also with colour blindness, and mostly in grey print.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -19,14 +19,15 @@ from captime.report.charts.chart import (
     Label,
     Line,
     Mark,
+    Node,
     Points,
     Rule,
     Spans,
     Strip,
     Zone,
+    element,
     ticks,
 )
-from captime.report.charts.nodes import Node, element
 
 # Widths of characters of the page's font at 12 pixels, on the safe side; only used to leave enough room.
 _NARROW, _WIDE, _OTHER = 4.2, 11.0, 7.1

@@ -2,18 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
+from captime.report.charts.chart import FigureTable, View
 from captime.report.story import Story
-from captime.report.views.ablation import ablation_view
-from captime.report.views.dominance import dominance_view
+from captime.report.views.dominance import dominance_view, heat_view
 from captime.report.views.duel import duel_view
-from captime.report.views.epsilon import epsilon_view
-from captime.report.views.heat import heat_view
-from captime.report.views.importance import importance_view
-from captime.report.views.intervals import intervals_view
+from captime.report.views.importance import ablation_view, importance_view
+from captime.report.views.intervals import epsilon_view, intervals_view
 from captime.report.views.parameters import parallel_view, parameters_view
 from captime.report.views.runtimes import runtimes_view
 from captime.report.views.spending import captimes_view, spending_view
-from captime.report.views.view import FigureTable, View
 from captime.report.views.whatif import whatif_view
 
 __all__ = ["FIGURES", "FigureTable", "View", "figures_of"]

@@ -9,12 +9,11 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import mixture_lower
-from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Shape
+from captime.report.charts.chart import Axis, Chart, FigureTable, Line, Mark, Points, Shape, Versus, View, as_numbers
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS
 from captime.report.story import Story
-from captime.report.views.view import FigureTable, Versus, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 
 # Differences are rounded up to this many steps, which keeps the bound valid and makes it fast.
 _STEPS = 500

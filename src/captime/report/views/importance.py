@@ -1,22 +1,111 @@
-"""Which parameters matter over the whole space, by the model: total effects, with their ranges over bootstrap samples.
+"""Which parameters matter: over the whole space, by the model, and step by step along an ablation path."""
 
-The ablation walks one path from the default to the winner, with intervals that hold. This figure is about all of the
-space, and an estimate: it says which parameters a model of the recorded configurations needs.
-"""
-
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.errors import CaptimeError
-from captime.report.charts.chart import Axis, Chart, Spans
+from captime.report.charts.chart import Axis, Chart, FigureTable, Mark, Rule, Spans, View, as_numbers
 from captime.report.story import Story
-from captime.report.views.view import FigureTable, View, as_numbers
-from captime.report.words import printable
-from captime.spaces import Known, Space
+from captime.report.words import printable, rounded_down, rounded_up
 from captime.spaces.formats.section import read_section
-from captime.spaces.importance import FITS, Importance, importances
+from captime.spaces.model import Known, Surrogate
+from captime.spaces.model_cost import one_thread
+from captime.spaces.space import Space
+
+# Which parameters matter over the whole space, as a model of the recorded configurations has it.
+#
+# The importance of a parameter is its total effect: how much of the variance of expected utility over the space goes
+# away once that parameter is known beside all others. It is estimated by exchange (Jansen): take two independent
+# random configurations, give the first one the second one's value of the parameter alone, and compare what the model
+# expects; half the mean squared difference, divided by the variance of all expectations, is the total effect.
+# Parameters that act together are counted in each of their effects, so these may sum to more than 1. The model has
+# seen some configurations only. So it is fitted again and again to a bootstrap sample of them, and the effects are
+# given as a range over the fits.
+
+FEWEST = 8
+"""With fewer configurations than this, nothing is said."""
+FITS = 16
+"""Bootstrap samples."""
+_PAIRS = 256
+_KEY = 0x1A907
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """What the fits say about one parameter.
+
+    Attributes:
+        name: Of the parameter.
+        effect: Its total effect, the median of all fits.
+        low: The smallest effect but for a tenth of the fits.
+        high: The largest effect but for a tenth of the fits.
+    """
+
+    name: str
+    effect: float
+    low: float
+    high: float
+
+
+def importances(space: Space, known: Sequence[Known], seed: int = 0, fits: int = FITS) -> list[Importance]:
+    """Return the parameters of a space, the most important first; none if too little is known.
+
+    Args:
+        space: The space.
+        known: What is known of some of its configurations.
+        seed: Of the bootstrap samples and of the exchanged configurations.
+        fits: How many samples.
+    """
+    told = [each for each in known if each.n > 0]
+    if len(told) < FEWEST:
+        return []
+    rng = np.random.default_rng([_KEY, seed])
+    first, second = space.drawn(rng, _PAIRS), space.drawn(rng, _PAIRS)
+    count = min(len(first), len(second))
+    first, second = first[:count], second[:count]
+    changed = [_exchanged(space, first, second, place) for place in range(len(space.names))]
+    effects = []
+    for _ in range(fits):
+        sample = [told[place] for place in rng.integers(len(told), size=len(told)).tolist()]
+        with one_thread():
+            effects.append(_effects(Surrogate(space, sample), first, changed))
+    low, middle, high = np.quantile(np.array(effects), (0.1, 0.5, 0.9), axis=0)
+    order = np.argsort(-middle, kind="stable").tolist()
+    return [Importance(space.names[at], float(middle[at]), float(low[at]), float(high[at])) for at in order]
+
+
+def _exchanged(space: Space, first: FloatArray, second: FloatArray, place: int) -> FloatArray:
+    """The first configurations with one value of the second ones; what that makes inactive or active follows."""
+    # An inactive parameter has its default, in case another one makes it active.
+    rows = np.where(np.isnan(first), space.default_row, first)
+    there = second[:, place]
+    rows[:, place] = np.where(np.isnan(there), rows[:, place], there)
+    return np.asarray(space.deactivated(rows))
+
+
+def _effects(model: Surrogate, first: FloatArray, changed: Sequence[FloatArray]) -> FloatArray:
+    before, _ = model.expected(first)
+    spread = float(np.var(before))
+    if spread <= _TINY:
+        return np.zeros(len(changed))
+    found = []
+    for rows in changed:
+        after, _ = model.expected(rows)
+        found.append(float(np.mean((after - before) ** 2)) / 2.0 / spread)
+    return np.array(found)
+
+
+# Which parameters matter over the whole space, by the model: total effects, with their ranges over bootstrap samples.
+#
+# The ablation walks one path from the default to the winner, with intervals that hold. This figure is about all of
+# the space, and an estimate: it says which parameters a model of the recorded configurations needs.
 
 _SHOWN = 20
 # A position with few runs is kept near the middle, as if one more had run it and scored as usual.
@@ -111,3 +200,102 @@ def _chart(found: Sequence[Importance]) -> Chart:
         height=90.0 + 24.0 * len(found),
         name="importance",
     )
+
+
+# Which settings matter? The gain of every step of an ablation path, as `captime explain` has found it.
+
+SUFFIX = ".explained.json"
+"""How the name of the file ends, beside the ledger, in which an explanation is kept."""
+
+
+def ablation_view(story: Story) -> View | None:
+    """Return the figure of the explanation that stands beside a ledger; None if there is none of this campaign."""
+    path = story.path.with_suffix(SUFFIX)
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["campaign"] != story.campaign_id:
+            return None
+        return view_of(told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def view_of(told: Mapping[str, Any]) -> View:
+    """Return the figure of what `captime explain --json` prints."""
+    steps = told["steps"]
+    labels = [_label(step["settings"]) for step in steps]
+    rows = [
+        (
+            place,
+            label,
+            float(step["low"]),
+            float(step["high"]),
+            (step["seen_low"] + step["seen_high"]) / 2.0,
+            _cell(step["share_so_far"]["low"]),
+            _cell(step["share_so_far"]["high"]),
+        )
+        for place, (label, step) in enumerate(zip(labels, steps, strict=True), start=1)
+    ]
+    columns = ("step", "settings", "lower", "upper", "seen", "share_so_far_lower", "share_so_far_upper")
+    caption = (
+        f"{told['statement']} Each line is the gain of one step of a path from {printable(str(told['from']))} to "
+        f"{printable(str(told['to']))}, on {told['n_instances']:,} instances that chose neither the configurations nor "
+        "the order; all intervals hold at once. Another order would share the gain out differently: docs/explain.md."
+    )
+    gain = told["gain"]
+    chart = _ablation_chart(labels, steps, gain)
+    return View(
+        "ablation",
+        "Which settings matter?",
+        caption,
+        [chart],
+        FigureTable(columns, rows),
+        numbers={"explained": dict(told)},
+    )
+
+
+def _ablation_chart(labels: Sequence[str], steps: Sequence[Mapping[str, Any]], gain: Mapping[str, Any]) -> Chart:
+    lows: FloatArray = np.array([*(step["low"] for step in steps), gain["low"]], dtype=np.float64)
+    highs: FloatArray = np.array([*(step["high"] for step in steps), gain["high"]], dtype=np.float64)
+    both = [*steps, gain]
+    seen: FloatArray = np.array([(each["seen_low"] + each["seen_high"]) / 2.0 for each in both], dtype=np.float64)
+    names = [*labels, "the whole gain"]
+    marks: list[Mark] = [Rule(0.0, "x")]
+    last = len(steps)
+    for label, color, chosen in (("steps", "c0", np.arange(last)), ("whole", "c1", np.array([last]))):
+        marks.append(
+            Spans(
+                chosen.astype(np.float64),
+                lows[chosen],
+                highs[chosen],
+                seen[chosen],
+                color,
+                label,
+                across=True,
+                width=2.6,
+                tips=[
+                    f"{names[place]}\ngain {rounded_down(lows[place], 3)} to {rounded_up(highs[place], 3)}"
+                    for place in chosen.tolist()
+                ],
+            )
+        )
+    ticks = [(float(place), name) for place, name in enumerate(names)]
+    return Chart(
+        "gain in expected utility of every step",
+        Axis("difference of expected utilities", min(0.0, float(lows.min())) - 0.02, float(highs.max()) + 0.02),
+        Axis("", float(len(names)) - 0.4, -0.6, ticks=ticks),
+        marks,
+        height=90.0 + 24.0 * len(names),
+        name="ablation",
+    )
+
+
+def _label(settings: Mapping[str, Sequence[Any]]) -> str:
+    names = list(settings)
+    if len(names) > 2:
+        return f"{printable(names[0])} and {len(names) - 1} more"
+    return ", ".join(printable(name) for name in names)
+
+
+def _cell(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and isfinite(value) else None

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.report.charts.chart import Axis, Chart, Label, Line, Mark, Rule, Spans
+from captime.report.charts.chart import Axis, Chart, FigureTable, Label, Line, Mark, Rule, Spans, View, as_numbers
 from captime.report.story import Story
-from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable, rounded_down, rounded_up
 
 _BINS = 6

@@ -19,12 +19,11 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.bounds.dkw import uniform_dkw_radius
-from captime.report.charts.chart import Axis, Band, Chart, Line, Mark, Points
+from captime.report.charts.chart import Axis, Band, Chart, FigureTable, Line, Mark, Points, View, as_numbers
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns
 from captime.report.story import Story
-from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 
 POINTS = 384
 """How many moments of the time axis are looked at."""

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.report.charts.chart import Axis, Chart, Line, Mark, Points, Spans
+from captime.report.charts.chart import Axis, Chart, FigureTable, Line, Mark, Points, Spans, View, as_numbers
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, KnownRuns, sums
 from captime.report.story import Story
-from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import cpu_time, printable, time_word
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import duration_text
 
 _STRETCHES = 60
 

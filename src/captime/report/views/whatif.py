@@ -13,14 +13,24 @@ from typing import Literal
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.report.charts.chart import Axis, Band, Chart, Line, Mark, Strip, Zone, round_ticks
+from captime.report.charts.chart import (
+    Axis,
+    Band,
+    Chart,
+    FigureTable,
+    Line,
+    Mark,
+    Strip,
+    View,
+    Zone,
+    as_numbers,
+    round_ticks,
+)
 from captime.report.story import Story
 from captime.report.views.runtimes import Distributions, distributions
-from captime.report.views.view import FigureTable, View, as_numbers
 from captime.report.words import printable
-from captime.utilities.durations import duration_text
+from captime.utilities.formula import Utility, duration_text
 from captime.utilities.formulas import LogLaplace, Parc, Step
-from captime.utilities.protocol import Utility
 
 POINTS = 97
 """Members of a family that are looked at."""

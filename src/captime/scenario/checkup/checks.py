@@ -16,8 +16,7 @@ import numpy as np
 from captime.certificate import Population
 from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger.connection import check_writable, file_system, is_network, sqlite_note
-from captime.plans.ladder import UtilityLadder
-from captime.plans.random_captimes import RandomCaptimes
+from captime.plans import RandomCaptimes, UtilityLadder
 from captime.procedures import PROCEDURES
 from captime.procedures.forecast import LARGEST_SET, Forecast
 from captime.procedures.options import build_procedure
@@ -39,7 +38,7 @@ from captime.scenario.parts import ExecutorSettings, Parts, allowed_cores
 from captime.scenario.scenario import Scenario
 from captime.streams import FiniteStream
 from captime.supervision.fitness import Fitness
-from captime.utilities.durations import duration_text, rounded_time
+from captime.utilities.formula import duration_text, rounded_time
 
 # How long single runs may take, what a ceiling would hide, and what the instances there are can give.
 

@@ -20,9 +20,9 @@ from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest, Verdict
 from captime.scenario.parts import Parts
 from captime.streams import FiniteStream, Instance
-from captime.supervision.orphans import own_tag, sweep, sweep_abandoned
 from captime.supervision.processes import tagged
-from captime.utilities.durations import duration_text
+from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
+from captime.utilities.formula import duration_text
 from captime.utilities.suggest import ALL_WELL, LITTLE
 
 Level = Literal["well", "note", "warning", "failed"]

@@ -1,4 +1,4 @@
-"""The family of file formats: one file per member, this door is the register.
+"""The family of file formats: this door is the register.
 
 A member is a function `(path, timeout) -> RuntimeTable`. It refuses what it does not understand with a
 `TableError` that names the place; it never executes anything it reads.
@@ -12,10 +12,8 @@ from captime.errors import ScenarioError, TableError
 from captime.files import check_limited
 from captime.sources.formats.aslib import DESCRIPTION, RUNS, read_aslib
 from captime.sources.formats.cells import LARGEST
-from captime.sources.formats.csv import read_csv
-from captime.sources.formats.npz import read_npy, read_npz, write_npz
-from captime.sources.formats.parquet import read_parquet
-from captime.sources.formats.pickled import read_pickle
+from captime.sources.formats.csv import read_csv, read_parquet
+from captime.sources.formats.npz import read_npy, read_npz, read_pickle, write_npz
 from captime.sources.table import RuntimeTable, shown
 
 __all__ = ["FORMATS", "TableFormat", "read_table", "write_npz"]

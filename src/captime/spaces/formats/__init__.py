@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from captime.errors import ScenarioError
-from captime.spaces.formats.canonical import section_of
-from captime.spaces.formats.configspace_reader import read_configspace
-from captime.spaces.formats.configspace_writer import as_configspace, write_configspace
+from captime.spaces.formats.configspace import (
+    as_configspace,
+    read_configspace,
+    write_configspace,
+    yaml_document,
+    yaml_text,
+)
 from captime.spaces.formats.irace import read_irace
-from captime.spaces.formats.lines import numbered, text_in
-from captime.spaces.formats.pcs import read_pcs
-from captime.spaces.formats.pcs_writer import write_pcs_new, write_pcs_old
-from captime.spaces.formats.section import read_section
-from captime.spaces.formats.toml import section_in, write_toml
-from captime.spaces.formats.yaml import yaml_document, yaml_text
+from captime.spaces.formats.pcs import read_pcs, write_pcs_new, write_pcs_old
+from captime.spaces.formats.reading import numbered, text_in
+from captime.spaces.formats.section import read_section, section_in, section_of, write_toml
 from captime.spaces.space import Space
 
 __all__ = ["FORMATS", "as_configspace", "read_space", "read_space_section", "section_of", "write_space"]

@@ -1,25 +1,264 @@
-"""irace's parameters.txt.
+"""The expressions of irace's files, which are R: `(effort %in% c("mid", "high")) & (decay > 0.8)`.
 
-    name "switch" type (domain) [ | condition ]      type: c, o, i, r, or with ,log behind i and r
-    [forbidden]                                      from here on an R expression per line
-    [global]                                         from here on settings; digits is the one that matters
-
-A switch is glued to the value as it stands: its trailing blank makes two words of them. There are no defaults; the
-middle of a range and the first value of a list stand for them. A domain that depends on other parameters is refused.
+R itself is a programming language; what is understood here is what conditions and forbidden combinations need:
+comparisons, %in% with c(...), & | ! and their doubled forms, brackets, arithmetic with %% and a few functions,
+as.numeric(), numbers, texts, TRUE and FALSE. Anything else is refused by name. Nothing is evaluated.
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NoReturn
 
 from captime.errors import ScenarioError
-from captime.spaces.formats.lines import Draft
-from captime.spaces.numbers import Float, integer_from, middle
-from captime.spaces.parameters import Categorical, Ordinal, Parameter
-from captime.spaces.passing import VALUE, WORDS, Passing
-from captime.spaces.r_expression import read_r_clause
+from captime.spaces.clauses import ARITY, SIGNS, Certain, Clause, Constant, Neither, Operation, both, either
+from captime.spaces.formats.reading import Draft
+from captime.spaces.matching import Operand, Written, among, compared, term
+from captime.spaces.parameters import Categorical, Choice, Float, Ordinal, Parameter, integer_from, middle
 from captime.spaces.space import Space
-from captime.spaces.values import number_in
+from captime.spaces.values import VALUE, WORDS, Passing, number_in
+
+_DEEPEST = 40
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?L?)
+      | (?P<name>[A-Za-z._][\w.]*|`[^`]+`)
+      | (?P<mark>%in%|%%|&&|\|\||==|!=|<=|>=|[&|!<>+\-*/(),])
+    )""",
+    re.VERBOSE,
+)
+_KNOWN = "comparisons, %in% c(...), & | !, + - * / %%, as.numeric, " + ", ".join(ARITY)
+_CERTAIN = {"TRUE": True, "T": True, "FALSE": False, "F": False}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+
+
+def read_r_clause(text: str, parameters: Mapping[str, Parameter]) -> Clause:
+    """The clause that a whole R expression says about these parameters."""
+    reader = _Reader(_tokens(text), parameters)
+    clause = reader.clause(reader.disjunction(0))
+    if reader.here.kind != "end":
+        reader.refuse("& or | or the end")
+    return clause
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        found = _TOKEN.match(text, place)
+        if found is None:
+            rest = text[place:].strip()[:12]
+            raise ScenarioError(f"found {rest!r}, expected one of: {_KNOWN}")
+        kind = found.lastgroup or ""
+        tokens.append(_Token(kind, found.group(kind)))
+        place = found.end()
+    return [*tokens, _Token("end", "")]
+
+
+# What an R expression can be on the way: something true or false, or something to compare.
+_Part = Clause | Operand
+
+
+class _Reader:
+    """A place in a list of tokens, moving right."""
+
+    def __init__(self, tokens: list[_Token], parameters: Mapping[str, Parameter]) -> None:
+        self.tokens = tokens
+        self.parameters = parameters
+        self.place = 0
+
+    @property
+    def here(self) -> _Token:
+        return self.tokens[self.place]
+
+    def refuse(self, expected: str) -> NoReturn:
+        found = f"found {self.here.text!r}" if self.here.kind != "end" else "the expression ends"
+        raise ScenarioError(f"{found}, expected {expected}")
+
+    def take(self, *marks: str) -> str | None:
+        if self.here.kind == "mark" and self.here.text in marks:
+            self.place += 1
+            return self.tokens[self.place - 1].text
+        return None
+
+    def need(self, mark: str) -> None:
+        if self.take(mark) is None:
+            self.refuse(f"{mark!r}")
+
+    def clause(self, part: _Part) -> Clause:
+        if _is_clause(part):
+            return part  # type: ignore[return-value]  # just asked
+        what = part.name if isinstance(part, Parameter) else "that"
+        return self.refuse(f"a comparison: {what} alone is neither true nor false")
+
+    def operand(self, part: _Part) -> Operand:
+        if _is_clause(part):
+            self.refuse("a parameter, a number or a text: something true or false cannot be compared here")
+        return part  # type: ignore[return-value]  # just asked
+
+    def disjunction(self, depth: int) -> _Part:
+        if depth > _DEEPEST:
+            self.refuse(f"at most {_DEEPEST} brackets inside each other")
+        first = self.conjunction(depth)
+        if self.here.text not in ("|", "||"):
+            return first
+        parts = [self.clause(first)]
+        while self.take("|", "||"):
+            parts.append(self.clause(self.conjunction(depth)))
+        return either(parts)
+
+    def conjunction(self, depth: int) -> _Part:
+        first = self.negation(depth)
+        if self.here.text not in ("&", "&&"):
+            return first
+        parts = [self.clause(first)]
+        while self.take("&", "&&"):
+            parts.append(self.clause(self.negation(depth)))
+        return both(parts)
+
+    def negation(self, depth: int) -> _Part:
+        if depth > _DEEPEST:
+            self.refuse(f"at most {_DEEPEST} negations inside each other")
+        if self.take("!"):
+            return Neither(self.clause(self.negation(depth + 1)))
+        return self.comparison(depth)
+
+    def comparison(self, depth: int) -> _Part:
+        left = self.sum(depth)
+        sign = self.take(*SIGNS)
+        if sign is None:
+            return left
+        right = self.sum(depth)
+        # R compares texts letter by letter, in the order of the reader's language: refused, see matching.
+        return compared(self.beside(right, left), sign, self.beside(left, right), ranked=False)
+
+    def beside(self, other: _Part, part: _Part) -> Operand:
+        """One side of a comparison; TRUE beside a parameter of texts is the text "TRUE", as R has it."""
+        if isinstance(part, Certain) and isinstance(other, Choice):
+            return Written("TRUE" if part.answer else "FALSE")
+        return self.operand(part)
+
+    def sum(self, depth: int) -> _Part:
+        left = self.product(depth)
+        while sign := self.take("+", "-"):
+            left = Operation(sign, (term(self.operand(left)), term(self.operand(self.product(depth)))))
+        return left
+
+    def product(self, depth: int) -> _Part:
+        left = self.special(depth)
+        while sign := self.take("*", "/"):
+            left = Operation(sign, (term(self.operand(left)), term(self.operand(self.special(depth)))))
+        return left
+
+    def special(self, depth: int) -> _Part:
+        """%in% and %%, which bind tighter than * in R."""
+        left = self.signed(depth)
+        while sign := self.take("%in%", "%%"):
+            if sign == "%in%":
+                left = self.membership(self.operand(left))
+            else:
+                left = Operation("%", (term(self.operand(left)), term(self.operand(self.signed(depth)))))
+        return left
+
+    def signed(self, depth: int) -> _Part:
+        if depth > _DEEPEST:
+            self.refuse(f"at most {_DEEPEST} signs inside each other")
+        sign = self.take("-", "+")
+        if sign is None:
+            return self.atom(depth)
+        if self.here.kind == "number":
+            number = self.atom(depth)
+            return Written(sign.replace("+", "") + number.text) if isinstance(number, Written) else number
+        inner = term(self.operand(self.signed(depth + 1)))
+        return inner if sign == "+" else Operation("-", (Constant(0.0), inner))
+
+    def membership(self, left: Operand) -> Clause:
+        if not isinstance(left, Parameter):
+            self.refuse("the name of a parameter before %in%")
+        listed = self.here.kind == "name" and self.here.text == "c"
+        if listed:
+            self.place += 1
+            self.need("(")
+        if listed or self.take("("):
+            values = [self.literal()]
+            while self.take(","):
+                values.append(self.literal())
+            self.need(")")
+        else:
+            values = [self.literal()]
+        return among(left, values)
+
+    def literal(self) -> str:
+        sign = self.take("-") or ""
+        token = self.here
+        if token.kind == "name" and token.text in ("TRUE", "FALSE") and not sign:
+            self.place += 1
+            return token.text
+        if token.kind not in ("text", "number") or (sign and token.kind == "text"):
+            self.refuse("a text in quotation marks or a number")
+        self.place += 1
+        return sign + (_unquoted(token.text) if token.kind == "text" else token.text.removesuffix("L"))
+
+    def atom(self, depth: int) -> _Part:
+        token = self.here
+        if token.kind == "mark" and token.text == "(":
+            self.place += 1
+            inner = self.disjunction(depth + 1)
+            self.need(")")
+            return inner
+        if token.kind in ("end", "mark"):
+            self.refuse("a parameter, a number, a text or a bracket")
+        self.place += 1
+        if token.kind == "text":
+            return Written(_unquoted(token.text), quoted=True)
+        if token.kind == "number":
+            return Written(token.text.removesuffix("L"))
+        if self.take("("):
+            return self.call(token.text, depth)
+        name = token.text.strip("`")
+        if name in self.parameters:
+            return self.parameters[name]
+        if name in _CERTAIN:
+            return Certain(_CERTAIN[name])
+        raise ScenarioError(f"found the name {name}, which is no parameter of this file; is it declared, and spelt so?")
+
+    def call(self, name: str, depth: int) -> _Part:
+        if name != "as.numeric" and name not in ARITY:
+            raise ScenarioError(f"found {name}(...), which captime does not understand; it knows {_KNOWN}")
+        terms = [term(self.operand(self.disjunction(depth + 1)))]
+        while self.take(","):
+            terms.append(term(self.operand(self.disjunction(depth + 1))))
+        self.need(")")
+        fewest, most = ARITY.get(name, (1, 1))
+        if not fewest <= len(terms) <= most:
+            raise ScenarioError(f"{name} has {len(terms)} arguments, expected {fewest}{' or more' if most > 1 else ''}")
+        return terms[0] if name == "as.numeric" else Operation(name, tuple(terms))
+
+
+def _is_clause(part: _Part) -> bool:
+    return hasattr(part, "truth")
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1])
+
+
+# irace's parameters.txt.
+#
+#    name "switch" type (domain) [ | condition ]      type: c, o, i, r, or with ,log behind i and r
+#    [forbidden]                                      from here on an R expression per line
+#    [global]                                         from here on settings; digits is the one that matters
+#
+# A switch is glued to the value as it stands: its trailing blank makes two words of them. There are no defaults; the
+# middle of a range and the first value of a list stand for them. A domain that depends on other parameters is
+# refused.
 
 _HEAD = re.compile(r"""(?P<name>[.\w]+)\s+(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')\s*""")
 _TYPE = re.compile(r"(?P<type>[coir](?:,log)?)\s*(?=\()")

@@ -1,10 +1,12 @@
-"""Files that are read line by line: where a line is, what is wrong with it, and the space that comes of them all."""
+"""What all formats share: lines and fields, their places in messages, and what a format cannot say."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from captime.files import read_limited
 from captime.spaces.clauses import Clause, both
 from captime.spaces.parameters import Parameter
 from captime.spaces.space import Space
+from captime.spaces.values import Value
+
+# Files that are read line by line: where a line is, what is wrong with it, and the space that comes of them all.
 
 # Real spaces have some hundred kilobytes; what is longer than this is something else.
 _LARGEST = 32 << 20
@@ -138,3 +143,68 @@ class Draft:
             space.default  # noqa: B018 (asked for its complaint)
         except ScenarioError as flaw:
             raise self.flaw(guilty, flaw) from None
+
+
+# Single fields of TOML, JSON and YAML tables, checked for their kind. The caller knows the place and adds it.
+
+
+def number(value: object, key: str) -> float:
+    """A number; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ScenarioError(f"{key} is {value!r}, expected a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ScenarioError(f"{key} is a whole number too large to compute with, expected one below 2^53") from None
+
+
+def truth(value: object, key: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{key} is {value!r}, expected true or false")
+    return value
+
+
+def plain(value: object, key: str) -> Value:
+    """Anything a parameter can be set to."""
+    if not isinstance(value, bool | int | float | str):
+        raise ScenarioError(f"{key} is {value!r}, expected a text, a number, true or false")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ScenarioError(f"{key} is {value!r}, expected a finite number")
+    return text(value, key) if isinstance(value, str) else value
+
+
+def text(value: str, key: str) -> str:
+    """A text that can be printed and stored: half a character, as JSON allows them, cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ScenarioError(f"{key} is {value!r}, expected whole characters; correct the one with \\ud") from None
+    return value
+
+
+def items(value: object, key: str) -> list[Any]:
+    """A list, perhaps an empty one."""
+    if not isinstance(value, list):
+        raise ScenarioError(f"{key} is {value!r}, expected a list")
+    return value
+
+
+def some(value: object, key: str) -> list[Any]:
+    """A list with something in it."""
+    if not items(value, key):
+        raise ScenarioError(f"{key} is empty, expected at least one value")
+    return items(value, key)
+
+
+# What a format cannot say. A writer that would lose something about the space itself refuses, and names it.
+
+
+def refuse(format_name: str, lost: list[str]) -> None:
+    """Raise if something would be lost."""
+    if lost:
+        shown = "; ".join(lost[:5]) + (f"; and {len(lost) - 5} more" if len(lost) > 5 else "")
+        raise ScenarioError(
+            f"{format_name} files cannot say everything this space says, and without it they would be another space: "
+            f"{shown}. Write toml instead, or simplify the space"
+        )
