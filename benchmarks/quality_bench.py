@@ -19,8 +19,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign import run_campaign
-from captime.campaign.assembly import question_of
-from captime.campaign.changes import settings_of
+from captime.campaign.space_members import settings_of
 from captime.evidence import Evidence
 from captime.executors import LocalExecutor
 from captime.executors.protocol import Executor
@@ -28,7 +27,7 @@ from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Configuration
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.scenario import load_scenario
-from captime.scenario.spec import Parts, StopRules
+from captime.scenario.spec import CampaignSpec, StopRules
 from captime.spaces import Settings, Space
 from captime.utilities import Utility
 
@@ -48,7 +47,7 @@ class BudgetSpent(Exception):  # noqa: N818 (an end, not an error)
     """The CPU time that the method may spend is spent, or it takes too long."""
 
 
-def parts_of(example: str, seed: int) -> Parts:
+def spec_of(example: str, seed: int) -> CampaignSpec:
     """An example with a seed and instances of its own, and without favourites: methods begin with the default alone.
 
     Args:
@@ -99,19 +98,19 @@ class Bench:
     story: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.parts = parts_of(self.example, self.seed)
-        self.utility: Utility = self.parts.utility
-        if self.parts.proposer is None:
+        self.spec = spec_of(self.example, self.seed)
+        self.utility: Utility = self.spec.question.utility
+        if self.spec.question.proposer is None:
             raise SystemExit(f"{self.example} has no [space]; there is nothing to search")
-        self.space: Space = self.parts.proposer.space
+        self.space: Space = self.spec.question.proposer.space
         self.captime = float(self.utility.inverse(np.array(CAPTIME_AT)))
         self._indices: dict[bytes, int] = {}
         self._began, self._own = time.monotonic(), time.process_time()
         self._executor: LocalExecutor | None = None
-        self._count = len(self.parts.config_rows)
+        self._count = len(self.spec.question.configs)
 
     def __enter__(self) -> Self:
-        self._executor = LocalExecutor(self.parts.program, 1, tag=f"quality-{uuid4().hex}", pin=False, ahead=1)
+        self._executor = LocalExecutor(self.spec.question.program, 1, tag=f"quality-{uuid4().hex}", pin=False, ahead=1)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -142,9 +141,9 @@ class Bench:
 
     def pool(self, epsilon: float) -> None:
         """A campaign as `captime run` makes it, until the budget is spent."""
-        question = replace(question_of(self.parts), epsilon=epsilon, options={"gamma": 0.0})
+        question = replace(self.spec.question, epsilon=epsilon, options={"gamma": 0.0})
         stop = StopRules(cpu=self.budget, wall=self.patience)
-        manner = replace(self.parts.settings, jobs=1, pin=False, stop=stop)
+        manner = replace(self.spec.settings, jobs=1, pin=False, stop=stop)
 
         def watch(procedure: Procedure, evidence: Evidence, executor: Executor) -> None:  # noqa: ARG001 (protocol's)
             self.on_runs = float(evidence.tally.seconds.sum())
@@ -164,7 +163,7 @@ class Bench:
         key = self.space.codes(settings).tobytes()
         if key not in self._indices:
             self._indices[key] = self._count
-            self.parts.program.extend([Configuration(f"c{self._count}", dict(settings), origin="random")])
+            self.spec.question.program.extend([Configuration(f"c{self._count}", dict(settings), origin="random")])
             self._count += 1
         return self._indices[key]
 

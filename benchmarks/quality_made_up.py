@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quality_bench import CAPTIME_AT, BudgetSpent, Step, parts_of
+from quality_bench import CAPTIME_AT, BudgetSpent, Step, spec_of
 from quality_methods import LABELS, METHODS, missing
 from quality_report import OURS, Point, incumbent_at, interval, show
 
@@ -45,11 +45,11 @@ class MadeUpBench:
     """
 
     def __init__(self, example: str, seed: int, budget: float, patience: float, cliffs: float = 0.0) -> None:
-        parts = parts_of(example, seed)
-        if parts.proposer is None:
+        question = spec_of(example, seed).question
+        if question.proposer is None:
             raise SystemExit(f"{example} has no [space]; there is nothing to search")
         self.seed, self.budget, self.patience = seed, budget, patience
-        self.space, self.utility = parts.proposer.space, parts.utility
+        self.space, self.utility = question.proposer.space, question.utility
         self.captime = float(self.utility.inverse(np.array(CAPTIME_AT)))
         self.target = MadeUp(self.space, TYPICAL[example], seed=seed, cliffs=cliffs)
         self.on_runs, self.runs = 0.0, 0

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from captime.campaign import run_campaign
-from captime.campaign.assembly import question_of
 from captime.ledger.rows import to_json
 from captime.ledger.schema import TABLES, Chain
 from captime.scenario import load_scenario
@@ -92,9 +91,9 @@ def _recorded(kind: str) -> Path:
     (folder / "instances.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     scenario = folder / "scenario.toml"
     scenario.write_text(_COMMON.format(**{"population": "", **KINDS[kind]}), encoding="utf-8")
-    parts = load_scenario(scenario).build()
-    run_campaign(question_of(parts), parts.ledger, parts.settings)
-    return parts.ledger
+    spec = load_scenario(scenario).build()
+    run_campaign(spec.question, spec.ledger, spec.settings)
+    return spec.ledger
 
 
 def real_ledger(kind: str, folder: Path) -> Path:

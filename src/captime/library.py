@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import replace
 from inspect import signature
@@ -14,7 +14,7 @@ from warnings import warn
 
 import numpy as np
 
-from captime.campaign.assembly import Assembly, question_of
+from captime.campaign.assembly import Assembly
 from captime.campaign.identity import as_begun
 from captime.campaign.measurement import measured_runs
 from captime.campaign.result import CampaignResult
@@ -33,6 +33,7 @@ from captime.certificate import check_delta
 from captime.errors import ScenarioError
 from captime.executors.protocol import ctrl_c_asks
 from captime.ledger import ConfigRow, LedgerReader
+from captime.live import Observer
 from captime.programs.protocol import did_you_mean
 from captime.report.campaign_view import shown_progress
 from captime.report.shown_result import Result
@@ -157,14 +158,14 @@ def configure(
     )
     if ledger is not None:
         asked = as_begun(asked, Path(ledger))
-    parts = asked.build()
-    question = question_of(parts)
+    spec = asked.build()
+    question = spec.question
     earlier = lessons_of(_paths(learn_from), question)
     with (
         ctrl_c_asks(interrupted, "captime.configure") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "campaign.ledger") as path,
-        (campaign := Assembly.of(parts, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
-        shown_progress(campaign, "captime.configure", quiet=not progress) as view,
+        (campaign := Assembly.of(spec, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
+        _progress_of(campaign, "captime.configure", wanted=progress) as view,
     ):
         result = at_work.run(view, earlier)
     if result.trouble is not None:
@@ -215,15 +216,15 @@ def validate(
     rows = [_row_of(name, listed) for name in dict.fromkeys(wanted)]
     tested = only(_held_out(result, instances), rows)
     count = instances if isinstance(instances, int) else None
-    parts = tested.build()
-    question = replace(question_of(parts), proposer=None)
+    spec = tested.build()
+    question = replace(spec.question, proposer=None)
     seconds = usual_captime(question) if captime is None else parse_duration(str(captime), "captime")
     n_runs = len(rows) * (count or tested.stream.length or 0)
     with (
         ctrl_c_asks(interrupted, "captime.validate") as interrupted,  # noqa: PLR1704 (whatever was asked for, and Ctrl-C)
         _ledger_at(ledger, "validation.ledger") as path,
-        (campaign := Assembly.of(parts, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
-        shown_progress(campaign, "captime.validate", quiet=not progress, n_runs=n_runs) as view,
+        (campaign := Assembly.of(spec, path, question, jobs=jobs)).slots(interrupted, client) as at_work,
+        _progress_of(campaign, "captime.validate", n_runs, wanted=progress) as view,
     ):
         measured = at_work.measure(view, captime=seconds, instances=count)
     if measured.trouble is not None:
@@ -279,6 +280,12 @@ def _row_of(name: str, listed: Sequence[ConfigRow]) -> ConfigRow:
 def _default_of(listed: Sequence[ConfigRow]) -> str:
     """Return the name of the configuration called default, or else of the first."""
     return next((row.name for row in listed if row.name == "default"), listed[0].name)
+
+
+def _progress_of(
+    campaign: Assembly, title: str, n_runs: int | None = None, *, wanted: bool
+) -> AbstractContextManager[Observer | None]:
+    return shown_progress(campaign, title, n_runs=n_runs) if wanted else nullcontext()
 
 
 def _check_kinds(

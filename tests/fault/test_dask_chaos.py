@@ -17,7 +17,6 @@ import pytest
 pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from campaign_stand_ins import folder
-from captime.campaign.assembly import question_of
 from captime.campaign.measurement import measure
 from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_client import DaskClient, WorkerLeft
@@ -84,7 +83,7 @@ def test_whoever_dies_no_run_is_missing_and_none_counts_twice(
     """F6, F7: workers exit, are closed, are shot, or are only said to be; each run counts once, as it was scripted."""
     campaign = scripted_campaign(folder, order="arrival", instances=instances)
     slow(campaign, 0.1)
-    parts = load_scenario(campaign.scenario).build()
+    spec = load_scenario(campaign.scenario).build()
     with local_cluster(workers) as client:
         chaos = Chaos(client, every)
 
@@ -92,11 +91,11 @@ def test_whoever_dies_no_run_is_missing_and_none_counts_twice(
             return DaskExecutor(program, partial(FlakyLink, client, every=17), tag=tag, terms=ANY)
 
         measure(
-            question_of(parts),
+            spec.question,
             campaign.ledger,
             captime=1000.0,
             instances=instances,
-            manner=parts.settings,
+            manner=spec.settings,
             make_executor=make,
             observer=lambda _, evidence, __: chaos(int(evidence.tally.runs.sum())),
         )

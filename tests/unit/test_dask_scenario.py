@@ -70,8 +70,8 @@ def test_where_runs_happen_is_no_part_of_the_question(folder: Path) -> None:
 
 def test_jobs_limit_a_cluster_and_not_our_own_cores(folder: Path) -> None:
     """More jobs than cores are no mistake where there are other machines."""
-    parts = scenario(folder, {"kind": "dask", "address": "tcp://a:1"}, jobs=5000).build()
-    assert (parts.executor.most, parts.settings.jobs) == (5000, 5000)
+    spec = scenario(folder, {"kind": "dask", "address": "tcp://a:1"}, jobs=5000).build()
+    assert (spec.executor.most, spec.settings.jobs) == (5000, 5000)
     assert scenario(folder).build().executor.most is None
 
 
@@ -79,20 +79,20 @@ def test_a_cluster_that_cannot_be_reached_is_a_clear_error(folder: Path, monkeyp
     """An address without a scheduler."""
     pytest.importorskip("distributed", reason="the extra captime[dask]")
     monkeypatch.setattr("captime.executors.dask_cluster._CONNECT_SECONDS", 0.3)
-    parts = scenario(folder, {"kind": "dask", "address": "tcp://127.0.0.1:1"}).build()
+    spec = scenario(folder, {"kind": "dask", "address": "tcp://127.0.0.1:1"}).build()
     with (
         pytest.raises(ScenarioError, match=r"tcp://127.0.0.1:1 cannot be reached .*dask scheduler"),
-        executor_of(parts, parts.ledger),
+        executor_of(spec, spec.ledger),
     ):
         pass
 
 
 def test_a_cluster_has_to_be_named_unless_a_client_is_handed_over(folder: Path) -> None:
     """Exactly one of three fields, or a client from Python."""
-    parts = scenario(folder, {"kind": "dask", "machines": "any"}).build()
-    with pytest.raises(ScenarioError, match="does not say which cluster"), executor_of(parts, parts.ledger):
+    spec = scenario(folder, {"kind": "dask", "machines": "any"}).build()
+    with pytest.raises(ScenarioError, match="does not say which cluster"), executor_of(spec, spec.ledger):
         pass
-    with executor_of(parts, parts.ledger, client=object()) as make:
+    with executor_of(spec, spec.ledger, client=object()) as make:
         assert make is not None
     here = scenario(folder).build()
     with executor_of(here, here.ledger) as make:
@@ -102,16 +102,16 @@ def test_a_cluster_has_to_be_named_unless_a_client_is_handed_over(folder: Path) 
 def test_what_cannot_be_right_elsewhere_is_refused(folder: Path) -> None:
     """A function would be given a path that is not there; and cores say nothing about the wall clock."""
     there = {"kind": "dask", "address": "tcp://a:1"}
-    parts = scenario(
+    spec = scenario(
         folder,
         {**there, "machines": "normalised", "reference": 0.05},
         target={"command": ["./solve", "{instance}", "{x}"], "clock": "wall"},
     ).build()
-    with pytest.raises(ScenarioError, match="wall-clock"), executor_of(parts, parts.ledger):
+    with pytest.raises(ScenarioError, match="wall-clock"), executor_of(spec, spec.ledger):
         pass
     (folder / "solver.py").write_text("def solve(instance, seed, x):\n    return True\n", encoding="utf-8")
-    parts = scenario(folder, {**there, "transfer": True}, target={"function": "solver:solve"}).build()
-    with pytest.raises(ScenarioError, match="transfer sends instances to commands"), executor_of(parts, parts.ledger):
+    spec = scenario(folder, {**there, "transfer": True}, target={"function": "solver:solve"}).build()
+    with pytest.raises(ScenarioError, match="transfer sends instances to commands"), executor_of(spec, spec.ledger):
         pass
 
 

@@ -187,8 +187,8 @@ def test_a_function_is_as_well_as_a_command(tmp_path: Path) -> None:
 
 def test_a_process_that_outlives_a_call_is_still_a_survivor(folder: Path) -> None:
     """What is forked for a call shows the fork server's tag; its session tells the two apart."""
-    parts = load_scenario(written(folder)).build()
-    with Trial(parts.program) as trial:
+    spec = load_scenario(written(folder)).build()
+    with Trial(spec.question.program) as trial:
         tag = f"{trial.tag}/functions.{trial.executor.pids()[0]}"
         assert trial.survivors() == 0
         left = subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: tag}, start_new_session=True)
@@ -262,7 +262,7 @@ def test_the_longest_captime_and_what_a_ceiling_hides_are_told(folder: Path) -> 
     path = written(folder)
     path.write_text(path.read_text(encoding="utf-8").replace("uniform(2s)", "log-laplace(2s, 1)"), encoding="utf-8")
     endless = look_at_captimes(load_scenario(path).build())[0]
-    rungs = captimes_for(load_scenario(path).build().problem)
+    rungs = captimes_for(load_scenario(path).build().question.problem())
     assert endless.facts == {"first": rungs[0], "longest": rungs[-1]}
     assert endless.found.startswith("captimes start at 10 s and reach ")
     assert len(rungs) > 1

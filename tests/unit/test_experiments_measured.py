@@ -44,11 +44,11 @@ def test_the_scenarios_of_the_measured_tables_are_valid(
     (tmp_path / "minisat").write_text("#!/bin/sh\n", encoding="utf-8")
     (tmp_path / "minisat").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    parts = load_scenario(MEASURE / f"{name}.toml").build()
-    names = [config.name for config in parts.configurations]
+    spec = load_scenario(MEASURE / f"{name}.toml").build()
+    names = [config.name for config in spec.configurations]
     assert len(names) >= 40
     assert names[0] == "default"
-    settings = [tuple(config.settings.items()) for config in parts.configurations]
+    settings = [tuple(config.settings.items()) for config in spec.configurations]
     assert len(set(settings)) == len(settings)
 
 
@@ -138,11 +138,11 @@ def test_the_scenario_for_cplex_is_valid_once_the_wheel_is_linked(
     (tmp_path / "site" / "cplex" / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     script(monkeypatch, "measure").link_cplex(tmp_path / "cplex-run")
-    parts = load_scenario(tmp_path / "cplex-auction.toml").build()
-    names = [config.name for config in parts.configurations]
+    spec = load_scenario(tmp_path / "cplex-auction.toml").build()
+    names = [config.name for config in spec.configurations]
     assert len(names) >= 40
     assert names[0] == "default"
-    words = parts.program.command_line(0, "a.lp", 7)
+    words = spec.question.program.command_line(0, "a.lp", 7)
     assert words[0] == str(tmp_path / "cplex-run" / "python")
     assert "mip.strategy.probe=0" in words
     assert (tmp_path / "cplex-run" / "lib" / "cplex").is_dir()

@@ -115,7 +115,7 @@ def imported(*words: str | Path) -> dict[str, Any]:
 
 def answers(path: Path) -> None:
     """The default configuration of an imported scenario answers on an instance."""
-    program = load_scenario(path).build().program
+    program = load_scenario(path).build().question.program
     with LocalExecutor(program, 1, tag="test-import") as executor:
         executor.submit([RunRequest(0, 0, 30.0)])
         outcome = executor.collect()[0]

@@ -13,7 +13,6 @@ import pytest
 from captime import configure
 from captime.campaign import run_campaign
 from captime.campaign.ask_tell import AskTell
-from captime.campaign.assembly import question_of
 from captime.campaign.identity import as_begun
 from captime.errors import ScenarioDiffers
 from captime.evidence import Evidence
@@ -122,12 +121,12 @@ def test_a_command_with_a_captime_in_it_is_not_told_either(tmp_path: Path) -> No
 def test_the_cutoff_is_longer_than_every_captime_of_the_race(tmp_path: Path) -> None:
     """So that the wrapper is never the one who stops the run."""
     scenario = wrapped(tmp_path)
-    race = PROCEDURES["race"](scenario.problem)
+    race = PROCEDURES["race"](scenario.question.problem())
     told = float(scenario.program.launch(RunRequest(0, 4, 1.0), 1, "tag").argv[4])
     captimes = race.plan.captime(np.zeros(4096, dtype=np.int64), np.arange(4096))
     assert told > captimes.max()
     for epsilon in (0.0, 0.004, 0.1):
-        assert told > captimes_for(replace(scenario.problem, epsilon=epsilon)).max()
+        assert told > captimes_for(replace(scenario.question.problem(), epsilon=epsilon)).max()
 
 
 # ---------------------------------------------------------------------- whose time
@@ -155,8 +154,8 @@ def test_a_certificate_about_reported_time_says_so_and_covers_runs_that_our_cloc
     instances = scenario.wishes.instances.model_copy(update={"population": population})
     wishes = scenario.wishes.model_copy(update={"utility": "uniform(300ms)", "instances": instances})
     asked = as_begun(Scenario(wishes, scenario.folder, scenario.place), tmp_path / "x.ledger")
-    parts = asked.build()
-    result = run_campaign(question_of(parts), tmp_path / "x.ledger", parts.settings)
+    spec = asked.build()
+    result = run_campaign(spec.question, tmp_path / "x.ledger", spec.settings)
     assert result.certificate.utility_high >= 0.95
     assert result.certificate.utility_low <= 0.95
     said = campaign_json(result)

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 import captime
 from captime.campaign import run_campaign
-from captime.campaign.assembly import question_of
 from captime.certificate import Population
 from captime.cli import app
 from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
@@ -272,8 +271,8 @@ def test_the_claim_about_draws_of_a_program_that_does_not_repeat_itself_is_expla
         "instances": {"values": list(range(8))},
         "stop": {"epsilon": 0.4},
     }
-    parts = scenario_of(document, tmp_path, function=_restless).build()
-    result = run_campaign(question_of(parts), tmp_path / "f.ledger", parts.settings)
+    spec = scenario_of(document, tmp_path, function=_restless).build()
+    result = run_campaign(spec.question, tmp_path / "f.ledger", spec.settings)
     assert any(line.startswith("The program did not take the same time again") for line in assumptions(result))
 
 

@@ -42,10 +42,10 @@ def read(tmp_path: Path, *, seeded: bool = True, **instances: Any) -> Scenario:
 def test_the_population_reaches_the_procedure_and_the_identity(tmp_path: Path) -> None:
     """Said or not, one property of the scenario says it, and the identity names it unless it is the old one."""
     these = read(tmp_path, population="these")
-    assert these.build().problem.population is Population.THESE
+    assert these.build().question.population is Population.THESE
     assert these.canonical()["instances"]["population"] == "these"
     drawn = read(tmp_path, population="drawn")
-    assert drawn.build().problem.population is Population.DRAWN
+    assert drawn.build().question.population is Population.DRAWN
     assert "population" not in drawn.canonical()["instances"]
 
 
@@ -200,7 +200,7 @@ def test_spaces_are_about_these_instances_by_default(tmp_path: Path) -> None:
     asked["space"] = {"a": {"type": "int", "low": 1, "high": 9, "default": 1}}
     scenario = scenario_of(asked, tmp_path)
     assert (scenario.procedure, scenario.population) == ("pool", Population.THESE)
-    assert scenario.build().problem.population is Population.THESE
+    assert scenario.build().question.population is Population.THESE
     assert scenario_of({**asked, "options": {"pilot": 3}}, tmp_path).population is Population.THESE
     boosted = {**asked, "options": {"boost": 2.0}}
     assert scenario_of(boosted, tmp_path).population is Population.DRAWN

@@ -90,7 +90,7 @@ def test_the_real_solver_answers_in_every_configuration(
     listed = [dict(proposer.propose(index)) for index in range(proposer.n_listed)]
     drawn = [dict(proposer.space.draw(7, number)) for number in range(DRAWS)]
     candidates = tuple(Configuration(str(number), each) for number, each in enumerate([*listed, *drawn]))
-    program = replace(scenario, candidates=candidates).build().program
+    program = replace(scenario, candidates=candidates).build().question.program
     requests = [RunRequest(config, position, 60.0) for config in range(len(candidates)) for position in range(2)]
     answers: dict[int, set[bytes | None]] = {0: set(), 1: set()}
     with LocalExecutor(program, 1, tag="test-presets") as executor:

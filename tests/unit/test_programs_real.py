@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 def slot(document: dict[str, Any], folder: Path, **given: Any) -> Iterator[LocalExecutor]:
     """One real slot for a scenario."""
     full = {"utility": "uniform(60)", **document}
-    with LocalExecutor(scenario_of(full, folder, **given).build().program, 1, tag="test-programs") as executor:
+    with LocalExecutor(scenario_of(full, folder, **given).build().question.program, 1, tag="test-programs") as executor:
         yield executor
 
 
@@ -246,9 +246,9 @@ def test_functions_are_found_beside_the_scenario(tmp_path: Path) -> None:
 def test_the_minisat_example_runs_as_it_is(tmp_path: Path) -> None:
     """Every configuration once, on a formula that the example's own generator makes."""
     shutil.copytree(ROOT / "examples" / "minisat", tmp_path / "minisat")
-    parts = load_scenario(tmp_path / "minisat" / "scenario.toml").build()
-    with LocalExecutor(parts.program, 1, tag="test-minisat") as executor:
-        found = outcomes_of(executor, [RunRequest(config, 0, 30.0) for config in range(len(parts.configurations))])
+    spec = load_scenario(tmp_path / "minisat" / "scenario.toml").build()
+    with LocalExecutor(spec.question.program, 1, tag="test-minisat") as executor:
+        found = outcomes_of(executor, [RunRequest(config, 0, 30.0) for config in range(len(spec.configurations))])
     assert {outcome.verdict for outcome in found} == {Verdict.ANSWERED}
     assert len({outcome.measured and outcome.measured.answer for outcome in found}) == 1
 
@@ -257,8 +257,8 @@ def test_the_minisat_example_runs_as_it_is(tmp_path: Path) -> None:
 def test_wrappers_of_other_configurators_work_unchanged(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples, each run once; measured and reported time are both recorded."""
     monkeypatch.setenv("PATH", f"{Path(PYTHON).parent}:{os.environ['PATH']}")
-    parts = load_scenario(ROOT / "examples" / "wrappers" / f"{name}.toml").build()
-    with LocalExecutor(parts.program, 1, tag="test-wrappers") as executor:
+    spec = load_scenario(ROOT / "examples" / "wrappers" / f"{name}.toml").build()
+    with LocalExecutor(spec.question.program, 1, tag="test-wrappers") as executor:
         outcome = outcomes_of(executor, [RunRequest(0, 0, 30.0)])[0]
     assert outcome.status is Status.COMPLETED, outcome
     assert outcome.measured is not None

@@ -85,7 +85,7 @@ def test_the_clock_of_the_view_goes_on_from_earlier_sittings(folder: Path, monke
         seen.append(clock)
 
     monkeypatch.setattr(ProgressView, "__init__", remember)
-    with campaign_view([], 0.1, "captime run", quiet=False, ledger=ledger_in(folder)):
+    with campaign_view([], 0.1, "captime run", ledger=ledger_in(folder)):
         pass
     assert seen == [made.outcome.wall_seconds]
 

@@ -9,7 +9,6 @@ from captime.report.ledger_data import ProgressCurve, Story, read_story
 from typer.testing import CliRunner
 
 from campaign_stand_ins import Numbered, folder, ledger_in
-from captime.campaign.question import Goal
 from captime.certificate import Certificate
 from captime.cli import app
 from captime.dashboard.state import LedgerFollower, state_of
@@ -26,6 +25,7 @@ from captime.report.ledger_words import (
 )
 from captime.report.views.intervals import epsilon_view
 from captime.report.words import Account, draws_among, gamma_words, lines, statement, why_stopped
+from captime.scenario.question import Goal
 from space_campaigns import on_space, search
 
 __all__ = ["folder"]

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captime.scenario.spec import StopRules
 from pydantic import BaseModel
 
 from captime.errors import ScenarioError
 from captime.runs import RunRequest
 from captime.scenario import load_scenario, scenario_of, template
 from captime.scenario.models import ScenarioModel, bytes_of, seconds_of
+from captime.scenario.spec import StopRules
 
 PYTHON = sys.executable
 SMALLEST = """\
@@ -55,25 +55,29 @@ def written(folder: Path, text: str, name: str = "scenario.toml") -> Path:
 
 def test_the_smallest_scenario_works_as_written(folder: Path) -> None:
     """Names, meanings and defaults of what is written first."""
-    parts = load_scenario(written(folder, SMALLEST)).build()
-    assert [row.name for row in parts.config_rows] == ["default", "patient"]
-    assert parts.config_rows[1].settings == {"settings": {"var_decay": 0.999}}
-    assert (parts.problem.n_configs, parts.problem.n_instances, parts.problem.delta) == (2, 3, 0.1)
-    assert (parts.problem.epsilon, parts.settings.stop) == (0.1, StopRules(cpu=600.0))
-    assert (parts.procedure_name, parts.settings.order, parts.clock, parts.ledger.name) == (
+    spec = load_scenario(written(folder, SMALLEST)).build()
+    assert [row.name for row in spec.question.configs] == ["default", "patient"]
+    assert spec.question.configs[1].settings == {"settings": {"var_decay": 0.999}}
+    assert (spec.question.problem().n_configs, spec.question.problem().n_instances, spec.question.problem().delta) == (
+        2,
+        3,
+        0.1,
+    )
+    assert (spec.question.problem().epsilon, spec.settings.stop) == (0.1, StopRules(cpu=600.0))
+    assert (spec.question.procedure, spec.settings.order, spec.question.clock, spec.ledger.name) == (
         "race",
         "arrival",
         "cpu",
         "scenario.ledger",
     )
-    launch = parts.program.launch(RunRequest(1, 0, 2.5), 9, "tag")
-    element = parts.stream.at(0)
+    launch = spec.question.program.launch(RunRequest(1, 0, 2.5), 9, "tag")
+    element = spec.question.stream.at(0)
     program = str(folder / "bin" / "minisat")
     assert launch.argv == (program, f"-rnd-seed={element.seed}", "-var-decay=0.999", element.instance.path)
     assert launch.patterns == {"answer": "^(SATISFIABLE|UNSATISFIABLE)"}
     assert (launch.captime, launch.wall_limit, launch.directory) == (2.5, 13.5, None)
     assert {entry[0] for entry in launch.guarded} >= {program, element.instance.path}
-    assert parts.program.repeatable
+    assert spec.question.program.repeatable
 
 
 def test_the_template_is_valid_and_shows_every_field(folder: Path) -> None:
@@ -263,12 +267,12 @@ def test_choosing_among_programs_is_choosing_a_configuration(folder: Path) -> No
         "ours": {"var_decay": 1},
         "other": {"command": ["true", "{instance}"], "answer": "^yes", "exit_codes": [0]},
     }
-    parts = scenario_of(document(folder, configurations=configurations), folder).build()
-    other = parts.program.launch(RunRequest(1, 0, 1.0), 1, "t")
+    spec = scenario_of(document(folder, configurations=configurations), folder).build()
+    other = spec.question.program.launch(RunRequest(1, 0, 1.0), 1, "t")
     assert other.argv[0].endswith("true")
     assert other.patterns == {"answer": "^yes"}
-    assert parts.config_rows[1].settings["command"] == ["true", "{instance}"]
-    assert not parts.program.repeatable
+    assert spec.question.configs[1].settings["command"] == ["true", "{instance}"]
+    assert not spec.question.program.repeatable
 
 
 def test_files_beside_the_scenario_are_found_and_watched(folder: Path) -> None:
@@ -276,7 +280,7 @@ def test_files_beside_the_scenario_are_found_and_watched(folder: Path) -> None:
     (folder / "solver.py").write_text("print('SATISFIABLE')", encoding="utf-8")
     target = {"command": [PYTHON, "solver.py", "--options={here}/x", "{instance}"], "answer": "^SAT"}
     scenario = scenario_of(document(folder, target=target, configurations={"only": {}}), folder)
-    launch = scenario.build().program.launch(RunRequest(0, 0, 1.0), 1, "t")
+    launch = scenario.build().question.program.launch(RunRequest(0, 0, 1.0), 1, "t")
     assert launch.argv[1:3] == (str(folder / "solver.py"), f"--options={folder}/x")
     assert str(folder / "solver.py") in [entry[0] for entry in launch.guarded]
     assert "solver.py" in scenario.canonical()["target"]["programs"]
@@ -306,11 +310,11 @@ def test_generated_streams_are_endless(folder: Path) -> None:
     (folder / "gen.py").write_text("print('p cnf')", encoding="utf-8")
     instances = {"generator": [PYTHON, "gen.py", "{k}"], "suffix": ".cnf"}
     scenario = scenario_of(document(folder, instances=instances), folder)
-    parts = scenario.build()
-    made = parts.stream.at(5).instance.preparation
+    spec = scenario.build()
+    made = spec.question.stream.at(5).instance.preparation
     assert made is not None
     assert made.argv == (PYTHON, str(folder / "gen.py"), "5")
-    assert parts.problem.n_instances is None
+    assert spec.question.problem().n_instances is None
     assert not Path(made.output).parent.exists()  # the generator's first call makes it
     assert "gen.py" in scenario.canonical()["instances"]["programs"]
 
@@ -390,8 +394,12 @@ def test_a_command_without_any_settings_can_be_a_scenario_of_one(folder: Path) -
     """And known answers need a pattern to be compared with."""
     (folder / "answers.csv").write_text("instance,answer\n0.cnf,SAT\n", encoding="utf-8")
     instances = {"files": "instances/*.cnf", "answers": "answers.csv"}
-    parts = scenario_of(document(folder, instances=instances), folder).build()
-    assert sorted(parts.stream.at(position).instance.answer or b"" for position in range(3)) == [b"", b"", b"SAT"]
+    spec = scenario_of(document(folder, instances=instances), folder).build()
+    assert sorted(spec.question.stream.at(position).instance.answer or b"" for position in range(3)) == [
+        b"",
+        b"",
+        b"SAT",
+    ]
     target = {"command": ["minisat", "{instance}"]}
     with pytest.raises(ScenarioError, match=r"target\.answer is missing, but right answers are known"):
         scenario_of(document(folder, instances=instances, target=target, configurations={"a": {}}), folder).build()

@@ -329,10 +329,10 @@ def test_the_local_search_of_the_examples_reaches_its_target(tmp_path: Path) -> 
     home = shutil.copytree(EXAMPLE, tmp_path / "example", ignore=shutil.ignore_patterns("*.ledger*", "*.instances"))
     scenario = load_scenario(home / "local-search.toml")
     best = float(scenario.stream.at(0).instance.answer or b"nan")
-    parts = scenario.build()
-    requests = [RunRequest(config, 0, 60.0) for config in range(len(parts.configurations))]
+    spec = scenario.build()
+    requests = [RunRequest(config, 0, 60.0) for config in range(len(spec.configurations))]
     found: dict[RunRequest, RunOutcome] = {}
-    with LocalExecutor(parts.program, 1, tag="test-tours") as executor:
+    with LocalExecutor(spec.question.program, 1, tag="test-tours") as executor:
         executor.submit(requests)
         while len(found) < len(requests):
             found |= {outcome.request: outcome for outcome in executor.collect()}

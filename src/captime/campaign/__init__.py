@@ -1,9 +1,9 @@
 """Campaigns on real programs: every run is made once, written down, and counted; see `run`, `measuring`, `library`."""
 
 from captime.campaign.measurement import measure, table_of
-from captime.campaign.question import Question
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
-from captime.scenario.parts import RunSettings, StopRules
+from captime.scenario.question import Question
+from captime.scenario.spec import RunSettings, StopRules
 
 __all__ = ["CampaignResult", "Question", "RunSettings", "StopRules", "measure", "run_campaign", "table_of"]

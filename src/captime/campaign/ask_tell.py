@@ -36,7 +36,6 @@ from captime.campaign.identity import (
     step_on_record,
 )
 from captime.campaign.journal import LedgerJournal, Recorder
-from captime.campaign.question import Change, Question, change_of
 from captime.campaign.resume import Steering, first_goal, new_changes
 from captime.campaign.space_members import GrowingProcedure, SpaceMembers
 from captime.certificate import Certificate
@@ -48,6 +47,7 @@ from captime.live import Journal, NoJournal, tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunRequest, Status
 from captime.scenario.configurations import SpaceLike
+from captime.scenario.question import Change, Question, change_of
 from captime.skeptic.audit import Audit, audit
 from captime.utilities import Utility
 

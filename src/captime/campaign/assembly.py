@@ -1,4 +1,4 @@
-"""From the parts that a scenario builds to a campaign: its question, its settings, and the slots its runs are made on.
+"""From the specification of a campaign to its runs: the question, the settings, and the slots that runs are made on.
 
 Every command and function that makes runs for a scenario takes this way: `Assembly.of`, `slots`, then `run`, `measure`
 or `compare`. So all of them run where the scenario says, resume in the same way, and stop on the same signals.
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from captime.campaign.measurement import Compared, Decided, compare_until, measure
-from captime.campaign.question import Question
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import MakeExecutor, run_campaign
 from captime.campaign.transfer import EarlierCampaigns
@@ -22,7 +21,8 @@ from captime.ledger import LedgerReader
 from captime.live import Observer
 from captime.programs.function import FunctionProgram
 from captime.programs.protocol import Program
-from captime.scenario.parts import WHICH_CLUSTER, Parts, RunSettings, StopRules, allowed_cores
+from captime.scenario.question import Question
+from captime.scenario.spec import WHICH_CLUSTER, CampaignSpec, RunSettings, StopRules, allowed_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Assembly:
     """A campaign put together: what is asked, where it is recorded, and how its runs are made.
 
     Attributes:
-        parts: Of the scenario.
+        spec: The specification.
         question: What is asked.
         ledger: Where every run is recorded.
         settings: How it is carried out.
         jobs: The number of runs at once that was asked for beside the scenario; None for the scenario's own.
     """
 
-    parts: Parts
+    spec: CampaignSpec
     question: Question
     ledger: Path
     settings: RunSettings
@@ -46,7 +46,7 @@ class Assembly:
     @classmethod
     def of(
         cls,
-        parts: Parts,
+        spec: CampaignSpec,
         ledger: Path,
         question: Question | None = None,
         *,
@@ -56,16 +56,16 @@ class Assembly:
         """Put a campaign together.
 
         Args:
-            parts: Of the scenario.
+            spec: The specification.
             ledger: Where every run is recorded.
             question: What is asked; the scenario's own question if it is left out.
             jobs: Number of runs at once; the scenario's if it is left out.
             oversubscribe: Allow more of them than there are cores.
         """
-        on_cluster = parts.executor.kind != "local"
-        allowed = oversubscribe or parts.oversubscribe or on_cluster
-        settings = _with_jobs(parts.settings, jobs, oversubscribe=allowed)
-        return cls(parts, question_of(parts) if question is None else question, ledger, settings, jobs)
+        on_cluster = spec.executor.kind != "local"
+        allowed = oversubscribe or spec.oversubscribe or on_cluster
+        settings = _with_jobs(spec.settings, jobs, oversubscribe=allowed)
+        return cls(spec, spec.question if question is None else question, ledger, settings, jobs)
 
     def within(self, *, cpu: float, anytime: bool = False) -> "Assembly":
         """Return the same with this budget of CPU time; `anytime` lifts the scenario's limits on the clock."""
@@ -80,7 +80,7 @@ class Assembly:
             interrupted: Asked while a cluster is waited for and before every lap; True stops.
             client: A `distributed.Client` to be used in place of what the scenario says.
         """
-        with executor_of(self.parts, self.ledger, client, self.jobs, interrupted) as make:
+        with executor_of(self.spec, self.ledger, client, self.jobs, interrupted) as make:
             yield OpenCampaign(self, interrupted, make)
 
 
@@ -140,32 +140,6 @@ class OpenCampaign:
         )
 
 
-def question_of(parts: Parts) -> Question:
-    """Return what is asked."""
-    problem = parts.problem
-    return Question(
-        program=parts.program,
-        stream=parts.stream,
-        configs=list(parts.config_rows),
-        newcomers=parts.newcomers,
-        utility=parts.utility,
-        delta=problem.delta,
-        epsilon=problem.epsilon,
-        procedure=parts.procedure_name,
-        options=parts.options,
-        proposer=parts.proposer,
-        seed=problem.seed,
-        captime_first=problem.captime_first,
-        ceiling=problem.captime_limit,
-        clock=parts.clock,
-        time=parts.time,
-        tolerance=parts.tolerance,
-        population=problem.population,
-        population_said=parts.population_said,
-        identity=parts.identity,
-    )
-
-
 def _with_jobs(manner: RunSettings, jobs: int | None, *, oversubscribe: bool) -> RunSettings:
     """Return the same with another number of jobs, as long as they do not disturb each other."""
     if jobs is None:
@@ -191,7 +165,7 @@ def _never() -> bool:
 
 @contextmanager
 def executor_of(
-    parts: Parts,
+    spec: CampaignSpec,
     ledger: Path,
     client: Any = None,
     jobs: int | None = None,
@@ -200,19 +174,19 @@ def executor_of(
     """What makes the slots of a campaign; None for slots on this machine. A cluster that was started ends with it.
 
     Args:
-        parts: Of the scenario.
+        spec: The specification.
         ledger: Of the campaign; machines that took part before are read from it.
         client: A `distributed.Client` to be used in place of what the scenario says.
         jobs: The largest number of runs at once.
         interrupted: Asked while a cluster is waited for; True makes slots that nothing can be run on.
     """
-    wishes = parts.executor
+    wishes = spec.executor
     if wishes.kind == "local" and client is None:
         yield None
         return
     if client is None and not (wishes.address or wishes.scheduler_file or wishes.cluster):
         raise ScenarioError(f"executor does not say which cluster; {WHICH_CLUSTER}")
-    _check(parts)
+    _check(spec)
     try:
         # An optional package: only clusters need it.
         from captime.executors.dask_cluster import ClusterSettings, ReachedCluster, client_of  # noqa: PLC0415 (an optional package)
@@ -220,31 +194,31 @@ def executor_of(
         raise MissingExtra("running on a Dask cluster", "dask") from None
     most = wishes.most if jobs is None else jobs
     if client is not None:
-        yield _maker(parts, ledger, ReachedCluster(client), most)
+        yield _maker(spec, ledger, ReachedCluster(client), most)
         return
     cluster = ClusterSettings(
         wishes.address, wishes.scheduler_file, wishes.cluster, wishes.workers, dict(wishes.options)
     )
     with client_of(cluster, interrupted) as reached:
-        yield _maker(parts, ledger, reached, most)
+        yield _maker(spec, ledger, reached, most)
 
 
-def _maker(parts: Parts, ledger: Path, reached: Any, most: int | None) -> MakeExecutor:
+def _maker(spec: CampaignSpec, ledger: Path, reached: Any, most: int | None) -> MakeExecutor:
     from captime.executors.dask import DaskExecutor, DaskTerms  # noqa: PLC0415 (as above)
     from captime.executors.dask_client import DaskClient, NoClient  # noqa: PLC0415 (an optional package)
     from captime.executors.dask_workers import SpeedTerms  # noqa: PLC0415 (an optional package)
 
-    wishes = parts.executor
+    wishes = spec.executor
 
     def instance(position: int) -> str | None:
-        return parts.stream.at(position).instance.path
+        return spec.question.stream.at(position).instance.path
 
     def make(program: Program, tag: str) -> Executor:
         reference = wishes.reference
         if wishes.machines == "same" and reference is None:
             reference = _first_reference(ledger)
         terms = DaskTerms(
-            isolation=parts.settings.isolation,
+            isolation=spec.settings.isolation,
             scratch=wishes.scratch,
             machines=SpeedTerms(wishes.machines, wishes.tolerance, reference),
             most=most,
@@ -258,14 +232,14 @@ def _maker(parts: Parts, ledger: Path, reached: Any, most: int | None) -> MakeEx
     return make
 
 
-def _check(parts: Parts) -> None:
+def _check(spec: CampaignSpec) -> None:
     """Refuse what would be wrong on other machines."""
-    if parts.executor.transfer and isinstance(parts.program, FunctionProgram):
+    if spec.executor.transfer and isinstance(spec.question.program, FunctionProgram):
         raise ScenarioError(
             "executor.transfer sends instances to commands, and the target is a function, which would be given a path "
             "that is not there; put the instances into a shared folder and leave transfer out"
         )
-    if parts.executor.machines == "normalised" and parts.clock == "wall":
+    if spec.executor.machines == "normalised" and spec.question.clock == "wall":
         raise ScenarioError(
             'executor.machines is "normalised", but the speed of a core says nothing about wall-clock time; use '
             'target.clock = "cpu", or machines = "same"'

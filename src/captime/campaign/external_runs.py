@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from captime.campaign.identity import population_on_record
-from captime.campaign.question import Question
 from captime.certificate import RULES, Population
 from captime.errors import InvariantViolated, ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
@@ -26,8 +25,9 @@ from captime.scenario.configurations import (
 )
 from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
-from captime.scenario.instances import population_of
 from captime.scenario.models import InstancesSection
+from captime.scenario.question import Question
+from captime.scenario.sections import population_of
 from captime.spaces import Proposer, order_for
 from captime.streams import FiniteStream, InstanceStream, finite
 from captime.streams.files import from_values

@@ -7,14 +7,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.assembly import question_of
 from captime.campaign.measurement import difference, log_inverse_of
-from captime.campaign.question import Question
 from captime.campaign.validation import Worth
 from captime.errors import ScenarioError
 from captime.programs.protocol import Configuration, Setting
 from captime.scenario import Scenario
-from captime.scenario.parts import Parts
+from captime.scenario.question import Question
+from captime.scenario.spec import CampaignSpec
 from captime.spaces import Space
 from captime.spaces.values import Value
 from captime.streams import FiniteStream, Instance
@@ -159,9 +158,9 @@ def race_of(
     return replace(scenario, wishes=wishes, candidates=chosen, known=(), begun_with=None).about_draws()
 
 
-def listed_question(parts: Parts) -> Question:
+def listed_question(spec: CampaignSpec) -> Question:
     """Return the question about listed candidates; a space they come from only says how to run them."""
-    question = question_of(parts)
+    question = spec.question
     return replace(question, proposer=None, identity={**question.identity, "space": None})
 
 

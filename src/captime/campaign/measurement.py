@@ -11,7 +11,6 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
 from captime.bounds import Mixture
-from captime.campaign.question import Question
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import MakeExecutor, run_campaign
 from captime.campaign.validation import Worth, score_ends
@@ -21,7 +20,8 @@ from captime.ledger.reading import Columns, which_mean
 from captime.live import Observer
 from captime.procedures.survey import Survey
 from captime.runs import Meaning
-from captime.scenario.parts import RunSettings
+from captime.scenario.question import Question
+from captime.scenario.spec import RunSettings
 from captime.sources import RuntimeTable
 
 SURVEY = "survey"

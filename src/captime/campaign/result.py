@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from captime.arrays import FloatArray
-from captime.campaign.question import Question
 from captime.certificate import Certificate
 from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
@@ -20,6 +19,7 @@ from captime.ledger.reading import FLAT_COLUMNS, which_mean
 from captime.live import LiveOutcome
 from captime.runs import RunOutcome
 from captime.scenario import Scenario
+from captime.scenario.question import Question
 
 # What became of all the runs, counted: by verdict, by warning; and whether the measurements can be trusted.
 

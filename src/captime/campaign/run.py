@@ -29,7 +29,6 @@ from captime.campaign.journal import (
     check_no_rescue,
     with_what_was_lost,
 )
-from captime.campaign.question import Change, GoalsInOrder, Question
 from captime.campaign.result import CampaignResult, OutcomeCounts
 from captime.campaign.resume import (
     RecordedRuns,
@@ -58,7 +57,8 @@ from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey
 from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
-from captime.scenario.parts import RunSettings
+from captime.scenario.question import Change, GoalsInOrder, Question
+from captime.scenario.spec import RunSettings
 from captime.spaces import Proposer
 from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
 from captime.tally import Tally
@@ -373,7 +373,7 @@ class _Campaign:
             place=self._inner.place if isinstance(self._inner, Remote) else "",
             order=self._manner.order,
             resumed=self._memory.events > 0,
-            learned=learned_words(self._learned),
+            learned=learned_words(self._learned) if self._learned else "",
             warnings=tuple(self._ledger.warnings[-1:]),
             trouble=trouble,
             means=mean_scores(evidence.tally),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from captime.campaign.question import AddedConfigurations, Goal, add_configurations, reached, set_goal, set_length
 from captime.campaign.transfer import EarlierCampaigns
 from captime.certificate import Targets
 from captime.errors import ReplayDiverged
@@ -16,6 +15,7 @@ from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow
 from captime.procedures.protocol import BetsLater, Procedure, ProcedureWrapper
 from captime.programs.protocol import Configuration, GrowingProgram
+from captime.scenario.question import AddedConfigurations, Goal, add_configurations, reached, set_goal, set_length
 from captime.spaces import Lessons, Proposer, Settings
 
 Write = Callable[[Sequence[ConfigRow]], None]

@@ -11,7 +11,6 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.bounds import Mixture
-from captime.campaign.question import Question
 from captime.campaign.space_members import configuration_of
 from captime.certificate import check_delta
 from captime.errors import ScenarioError, TargetProgramError
@@ -19,6 +18,7 @@ from captime.ledger.rows import ConfigRow, SampleRow
 from captime.scenario import Scenario
 from captime.scenario.errors import SourceLocation
 from captime.scenario.models import InstancesSection
+from captime.scenario.question import Question
 from captime.sources import RuntimeTable
 from captime.streams import FiniteStream, GeneratedStream, Instance
 from captime.streams.files import digest_of_file

@@ -22,7 +22,7 @@ from captime.report.story import read_story
 from captime.report.views import figures_of
 from captime.report.words import message
 from captime.scenario import load_scenario
-from captime.scenario.parts import allowed_cores
+from captime.scenario.spec import allowed_cores
 from captime.skeptic import audit
 from captime.utilities.formula import parse_duration
 
@@ -120,12 +120,12 @@ def demo_command(
 
 
 def _run(path: Path) -> CampaignResult:
-    parts = load_scenario(path).build()
-    campaign = Assembly.of(parts, parts.ledger)
+    spec = load_scenario(path).build()
+    campaign = Assembly.of(spec, spec.ledger)
     with (
         asking_to_stop() as asked,
         campaign.slots(asked) as at_work,
-        shown_progress(campaign, "captime demo", quiet=False) as view,
+        shown_progress(campaign, "captime demo") as view,
     ):
         return at_work.run(view)
 

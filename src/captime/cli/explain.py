@@ -30,12 +30,11 @@ from captime.campaign.judge_candidates import listed_question
 from captime.campaign.measurement import DECIDED, Compared, Decided, survey_of
 from captime.campaign.validation import on_files, on_values, usual_captime
 from captime.certificate import check_delta
-from captime.cli.shared import StopRequest, asking_to_stop, say, say_missing, scenario_on_record
+from captime.cli.shared import StopRequest, asking_to_stop, progress_of, say, say_missing, scenario_on_record
 from captime.cli.validate import pattern_typed, row_named, values_typed
 from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs.protocol import Configuration
-from captime.report.campaign_view import shown_progress
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.page import write_report
 from captime.report.views.importance import SUFFIX, view_of
@@ -413,16 +412,16 @@ class _Work:
         wishes = place.wishes.model_copy(
             update={"procedure": "race", "options": {}, "stop": place.wishes.stop.model_copy(update={"gamma": None})}
         )
-        parts = on_candidates(replace(place, wishes=wishes), candidates, self.own).build()
-        question = listed_question(parts)
+        spec = on_candidates(replace(place, wishes=wishes), candidates, self.own).build()
+        question = listed_question(spec)
         seconds = usual_captime(question) if self.captime is None else self.captime
         number = scenario_hash(plain(survey_of(question, seconds, instances).identity))[:8]
         path = self.ledger.with_suffix(f".explain-{purpose}-{number}.ledger")
-        campaign = Assembly.of(parts, path, question, jobs=self.jobs).within(cpu=cpu, anytime=True)
+        campaign = Assembly.of(spec, path, question, jobs=self.jobs).within(cpu=cpu, anytime=True)
         title = f"captime explain {self.ledger.name}: {purpose}"
         with (
             campaign.slots(self.asked) as at_work,
-            shown_progress(campaign, title, quiet=not self.show, n_runs=len(candidates) * instances) as view,
+            progress_of(campaign, title, quiet=not self.show, n_runs=len(candidates) * instances) as view,
         ):
             seen = at_work.compare(view, decided, captime=seconds, instances=instances)
         if seen.trouble is not None:

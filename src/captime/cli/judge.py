@@ -29,12 +29,11 @@ from captime.campaign.judge_candidates import (
 from captime.campaign.measurement import DECIDED
 from captime.campaign.result import CampaignResult
 from captime.campaign.validation import Worth, on_files, on_generated, on_values, usual_captime
-from captime.cli.shared import StopRequest, asking_to_stop, say
+from captime.cli.shared import StopRequest, asking_to_stop, progress_of, say
 from captime.cli.validate import pattern_typed, values_typed
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import which_mean
-from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import assumptions, campaign_json, warnings_of
 from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up
 from captime.scenario import Scenario, load_scenario
@@ -405,12 +404,12 @@ class _Terms:
 
 
 def _raced(terms: _Terms, race: Scenario, file: Path, cpu: float) -> CampaignResult:
-    parts = as_begun(race, terms.ledger).build()
-    question = replace(listed_question(parts), source=str(file.absolute()))
-    campaign = Assembly.of(parts, terms.ledger, question, jobs=terms.jobs).within(cpu=race_budget(cpu))
+    spec = as_begun(race, terms.ledger).build()
+    question = replace(listed_question(spec), source=str(file.absolute()))
+    campaign = Assembly.of(spec, terms.ledger, question, jobs=terms.jobs).within(cpu=race_budget(cpu))
     with (
         campaign.slots(terms.asked) as at_work,
-        shown_progress(campaign, f"captime judge {file.name}", quiet=not terms.show) as view,
+        progress_of(campaign, f"captime judge {file.name}", quiet=not terms.show) as view,
     ):
         return at_work.run(view)
 
@@ -425,8 +424,8 @@ def _gain(
     word = re.sub(r"[^A-Za-z0-9_]+", "-", pair[0].name).strip("-")[:40]
     path = terms.ledger.with_suffix(f".gain-{word}.ledger")
     two = replace(race, candidates=tuple(each.configuration for each in pair))
-    parts = as_begun(two, path).build()
-    question = listed_question(parts)
+    spec = as_begun(two, path).build()
+    question = listed_question(spec)
     seconds = usual_captime(question)
     within = question.epsilon
 
@@ -435,11 +434,11 @@ def _gain(
         return worth.high - worth.low <= within
 
     length = question.stream.length or _MOST_INSTANCES
-    campaign = Assembly.of(parts, path, question, jobs=terms.jobs).within(cpu=cpu)
+    campaign = Assembly.of(spec, path, question, jobs=terms.jobs).within(cpu=cpu)
     title = f"captime judge: {printable(pair[0].name)} and {printable(pair[1].name)}"
     with (
         campaign.slots(terms.asked) as at_work,
-        shown_progress(campaign, title, quiet=not terms.show, n_runs=2 * length) as view,
+        progress_of(campaign, title, quiet=not terms.show, n_runs=2 * length) as view,
     ):
         seen = at_work.compare(view, decided, captime=seconds, instances=length)
     if seen.trouble is not None:

@@ -9,15 +9,14 @@ from typing import Annotated
 import typer
 
 from captime.campaign import CampaignResult, table_of
-from captime.campaign.assembly import Assembly, question_of
+from captime.campaign.assembly import Assembly
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measurement import SURVEY, check_sampling
 from captime.certificate import Population
-from captime.cli.shared import COMPLETE, asking_to_stop, say_why
+from captime.cli.shared import COMPLETE, asking_to_stop, progress_of, say_why
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.programs.protocol import Configuration
-from captime.report.campaign_view import shown_progress
 from captime.report.words import cpu_time, message, printable
 from captime.scenario import Scenario, load_scenario
 from captime.sources import RuntimeTable
@@ -60,15 +59,15 @@ def measure_command(
     asked_for = replace(with_recorded_seed(load_scenario(scenario), path), recorded_population=Population.DRAWN)
     if draws is not None:
         asked_for = replace(asked_for, candidates=_drawn(asked_for.proposer, draws, scenario))
-    parts = asked_for.build()
-    question = replace(question_of(parts), proposer=None)
+    spec = asked_for.build()
+    question = replace(spec.question, proposer=None)
     seconds = question.ceiling if captime is None else parse_duration(captime, "--captime")
-    campaign = Assembly.of(parts, path, question, jobs=jobs, oversubscribe=oversubscribe)
+    campaign = Assembly.of(spec, path, question, jobs=jobs, oversubscribe=oversubscribe)
     check_sampling(question)
     n_runs = len(question.configs) * min((n for n in (question.stream.length, instances) if n), default=0)
     with asking_to_stop() as asked, campaign.slots(asked) as at_work:
         title = f"captime measure {scenario.name}"
-        with shown_progress(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
+        with progress_of(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
             result = at_work.measure(view, captime=seconds, instances=instances)
         # Before the cluster is closed, which may take a while.
         if result.trouble is not None:

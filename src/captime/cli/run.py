@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 
 from captime.campaign import CampaignResult
-from captime.campaign.assembly import Assembly, question_of
+from captime.campaign.assembly import Assembly
 from captime.campaign.identity import as_begun
 from captime.campaign.transfer import learn_from
-from captime.cli.shared import asking_to_stop, print_certificate
+from captime.cli.shared import asking_to_stop, print_certificate, progress_of
 from captime.executors.retry import PATIENCE
 from captime.procedures.pool_terms import Effort
-from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
 from captime.scenario import load_scenario
 from captime.utilities.formula import parse_duration
@@ -70,14 +69,14 @@ def run_command(
     """
     asked_for = load_scenario(scenario).with_effort(effort)
     path = ledger or asked_for.ledger
-    parts = as_begun(asked_for, path).build()
-    question = replace(question_of(parts), source=str(scenario.absolute())).with_goal(epsilon, gamma)
-    earlier = learn_from(learn or (), question)
-    campaign = Assembly.of(parts, path, question, jobs=jobs, oversubscribe=oversubscribe)
+    spec = as_begun(asked_for, path).build()
+    question = replace(spec.question, source=str(scenario.absolute())).with_goal(epsilon, gamma)
+    earlier = learn_from(learn, question) if learn else None
+    campaign = Assembly.of(spec, path, question, jobs=jobs, oversubscribe=oversubscribe)
     settings = replace(campaign.settings, patience=parse_duration(patience, "--patience"), take_over=take_over)
     campaign = replace(campaign, settings=settings)
     with asking_to_stop() as asked, campaign.slots(asked) as at_work:
-        with shown_progress(campaign, f"captime run {scenario.name}", quiet=quiet or as_json_object) as view:
+        with progress_of(campaign, f"captime run {scenario.name}", quiet=quiet or as_json_object) as view:
             result = at_work.run(view, earlier)
         # Before the cluster is closed, which may take a while.
         show_result(result, as_json_object=as_json_object)

@@ -4,7 +4,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, overload
@@ -14,9 +14,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from captime.campaign.assembly import Assembly
 from captime.errors import ScenarioError
 from captime.executors.protocol import signals_remembered
 from captime.ledger import LedgerReader
+from captime.live import Observer
+from captime.report.campaign_view import shown_progress
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, as_text, caption, for_terminal, shown_rows
 from captime.report.words import STOPPED, Account, lines, message, printable, statement
 from captime.scenario import load_scenario
@@ -127,6 +130,13 @@ _ADVICE = {
     "budget": "The scenario's stop.cpu counts all runs in this ledger: raise it, and the same command resumes",
     "deadline": "That is the scenario's stop.wall or stop.until; the same command resumes",
 }
+
+
+def progress_of(
+    campaign: Assembly, title: str, *, quiet: bool, n_runs: int | None = None
+) -> AbstractContextManager[Observer | None]:
+    """Show the progress of a campaign, unless it is not wanted; see `shown_progress`."""
+    return nullcontext() if quiet else shown_progress(campaign, title, n_runs=n_runs)
 
 
 def say_why(stopped: str) -> None:

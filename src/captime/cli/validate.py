@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from captime.campaign import Question
-from captime.campaign.assembly import Assembly, question_of
+from captime.campaign.assembly import Assembly
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measurement import measured_runs, survey_of
 from captime.campaign.validation import (
@@ -31,6 +31,7 @@ from captime.cli.shared import (
     LedgerArgument,
     asking_to_stop,
     ledger_of,
+    progress_of,
     say_missing,
     say_why,
     scenario_on_record,
@@ -40,7 +41,6 @@ from captime.files import read_limited
 from captime.ledger import ConfigRow, LedgerReader
 from captime.ledger.rows import SampleRow
 from captime.programs.protocol import did_you_mean
-from captime.report.campaign_view import shown_progress
 from captime.report.validated import Validated, print_validated, validated_json
 from captime.report.words import printable
 from captime.scenario import Scenario, load_scenario
@@ -115,18 +115,18 @@ def validate_command(
     source = _source(chosen_on, samples, instances, values, generate)
     tested = only(source, (row for _, row in asked_for))
     others = tested.stream  # first of all, while complaints about it name nothing but the option
-    parts = tested.build()
-    question = replace(question_of(parts), proposer=None)
+    spec = tested.build()
+    question = replace(spec.question, proposer=None)
     seconds = usual_captime(question) if captime is None else parse_duration(captime, "--captime")
     met = used_in_tuning(samples, chosen_on, others) if isinstance(others, FiniteStream) else []
     n_instances = generate or others.length or 0
     _warn(met, n_instances)
     out = own or _own_ledger(ledger, survey_of(question, seconds, generate), instances)
-    campaign = Assembly.of(parts, out, question, jobs=jobs)
+    campaign = Assembly.of(spec, out, question, jobs=jobs)
     n_runs = len(question.configs) * n_instances
     with asking_to_stop() as asked, campaign.slots(asked) as at_work:
         title = f"captime validate {ledger.name}"
-        with shown_progress(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
+        with progress_of(campaign, title, quiet=quiet or as_json_object, n_runs=n_runs) as view:
             result = at_work.measure(view, captime=seconds, instances=generate)
         # Before the cluster is closed, which may take a while.
         if result.trouble is not None:

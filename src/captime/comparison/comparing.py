@@ -4,6 +4,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from os import PathLike, fspath
@@ -12,10 +13,9 @@ from tempfile import gettempdir
 from typing import Any
 from warnings import warn
 
-from captime.campaign.assembly import executor_of, question_of
+from captime.campaign.assembly import Assembly
 from captime.campaign.identity import as_begun
 from captime.campaign.result import CampaignResult
-from captime.campaign.run import run_campaign
 from captime.certificate import Certificate
 from captime.comparison.commands import Candidate, Command, as_toml, candidates_of, functions_of, one_function
 from captime.comparison.pairs import Decision, Difference, Gate, GateVerdict, Watch, WorthMore, until_decided
@@ -223,14 +223,14 @@ def compare(
         tell(proposal)
     document["utility"] = drawn["utility"] = chosen
     if way is None:
-        way = _tried(asked_with(drawn), path, jobs, tell, interrupted)
+        way = _tried(asked_with(drawn), path, tell, interrupted)
     elif decision is not None and sampling is None and way is Sampling.REPLACE:
         tell(PAIRS_NEED_DRAWS)
     document = asked_about(document, way)
     asked = asked_with(document)
     source = "" if function else _kept(asked, document, path)
     campaign, decision = _run(
-        asked, path, decision, source=source, jobs=jobs, progress=progress, title=title, interrupted=interrupted
+        asked, path, decision, source=source, progress=progress, title=title, interrupted=interrupted
     )
     if campaign.trouble is not None and say is None:
         warn(str(campaign.trouble), RuntimeWarning, stacklevel=2)
@@ -244,11 +244,9 @@ def _tell_answers(candidates: Iterable[Candidate], tell: Callable[[str], None]) 
             tell(each.warning)
 
 
-def _tried(
-    asked: Scenario, path: Path, jobs: int | None, tell: Callable[[str], None], interrupted: Callable[[], bool]
-) -> Sampling:
+def _tried(asked: Scenario, path: Path, tell: Callable[[str], None], interrupted: Callable[[], bool]) -> Sampling:
     """Return how instances are taken, by whether the commands repeat themselves."""
-    tried = try_commands(asked, path, jobs, interrupted)
+    tried = try_commands(asked, path, interrupted)
     tell(trial_words(tried))
     return Sampling.ONCE if tried.holds else Sampling.REPLACE
 
@@ -259,39 +257,32 @@ def _run(
     decision: Decision | None,
     *,
     source: str,
-    jobs: int | None,
     progress: bool,
     title: str,
     interrupted: Callable[[], bool],
 ) -> tuple[CampaignResult, Decision | None]:
     """Make the runs until the question is decided."""
     asked = as_begun(asked, path)
-    parts = asked.build()
-    question = replace(question_of(parts), source=source)
+    spec = asked.build()
+    question = replace(spec.question, source=source)
     watch = None if decision is None else Watch(decision, path, question.utility, interrupted)
     if watch is not None:
         question = until_decided(question, watch)
+    view = campaign_view(
+        question.names,
+        question.epsilon,
+        title,
+        ledger=path,
+        measured_on=question.clock,
+        more=tuple if watch is None else watch.lines,
+        hint="Ctrl-C stops with what is certified so far",
+    )
+    campaign = Assembly.of(spec, path, question)
     with (
-        executor_of(parts, path, None, jobs, interrupted) as make,
-        campaign_view(
-            question.names,
-            question.epsilon,
-            title,
-            quiet=not progress,
-            ledger=path,
-            measured_on=question.clock,
-            more=_no_lines if watch is None else watch.lines,
-            hint="Ctrl-C stops with what is certified so far",
-        ) as view,
+        campaign.slots(interrupted if watch is None else watch) as at_work,
+        view if progress else nullcontext() as seen,
     ):
-        result = run_campaign(
-            question,
-            path,
-            parts.settings,
-            observer=view,
-            interrupted=interrupted if watch is None else watch,
-            make_executor=make,
-        )
+        result = at_work.run(seen)
     result = replace(result, scenario=asked)
     return result, None if watch is None else watch.at_the_end(result.record)
 
@@ -319,10 +310,6 @@ def _seen_from(folder: Path, section: Mapping[str, Any]) -> dict[str, Any]:
         elif value is not None:
             found[name] = [os.path.abspath(folder / each) for each in value]  # noqa: PTH100 (likewise)
     return found
-
-
-def _no_lines() -> Sequence[tuple[str, str]]:
-    return ()
 
 
 def _prepared(

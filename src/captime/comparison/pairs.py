@@ -16,7 +16,6 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import mixture_lower, sine_nodes
-from captime.campaign.question import Question
 from captime.certificate import Targets, no_targets
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
@@ -24,6 +23,7 @@ from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
 from captime.procedures.protocol import Procedure, ProcedureWrapper
 from captime.report.known_runs import KnownRuns, known_runs, lottery_of, score_ends
+from captime.scenario.question import Question
 from captime.tally import Tally
 from captime.utilities import Utility
 

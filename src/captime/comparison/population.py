@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from captime.campaign.abort_rules import PAIRS, Repeatability, try_twice
-from captime.campaign.assembly import executor_of, question_of
+from captime.campaign.assembly import executor_of
 from captime.campaign.identity import population_on_record
 from captime.campaign.measurement import survey_of
 from captime.campaign.run import executors_here, run_campaign
@@ -100,7 +100,7 @@ def asked_about(document: Mapping[str, Any], sampling: Sampling) -> dict[str, An
     return {**document, "instances": section, "target": target}
 
 
-def try_commands(scenario: Scenario, ledger: Path, jobs: int | None, interrupted: Callable[[], bool]) -> Repeatability:
+def try_commands(scenario: Scenario, ledger: Path, interrupted: Callable[[], bool]) -> Repeatability:
     """Run commands twice on a few instances; these runs do not count.
 
     The instances are drawn with a seed that the comparison never uses, so what is seen here says nothing about the
@@ -109,17 +109,16 @@ def try_commands(scenario: Scenario, ledger: Path, jobs: int | None, interrupted
     Args:
         scenario: What is to be compared, with draws with replacement.
         ledger: Of the comparison.
-        jobs: Number of runs at the same time.
         interrupted: Whether the user wants an end.
     """
-    parts = replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": None})).build()
-    question = question_of(parts)
-    n_configs = len(parts.configurations)
-    cells = n_configs * (parts.stream.n_instances or 1)
+    spec = replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": None})).build()
+    question = spec.question
+    n_configs = len(spec.configurations)
+    cells = n_configs * (spec.question.stream.n_instances or 1)
     n_pairs = int(np.clip(cells // _RUNS_PER_PAIR, min(2, n_configs), PAIRS))
     captime = min(_LONGEST_TRIAL, question.ceiling, float(question.utility.inverse(np.array(_LITTLE_WORTH))))
-    with executor_of(parts, ledger, None, jobs, interrupted) as make:
-        here = make or executors_here(parts.settings)
+    with executor_of(spec, ledger, None, None, interrupted) as make:
+        here = make or executors_here(spec.settings)
         trial = here(question.program, own_tag("trial"))
         try:
             return try_twice(trial, captime, n_pairs, n_configs=n_configs)
@@ -226,11 +225,11 @@ def rounded_scale(seconds: float) -> float:
 
 def _trial(scenario: Scenario, captime: float, instances: int, interrupted: Callable[[], bool]) -> list[float]:
     """Return the times of the trial runs; infinite for those that were capped, failures left out."""
-    parts = replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": None})).build()
-    asked = survey_of(question_of(parts), captime, instances)
+    spec = replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": None})).build()
+    asked = survey_of(spec.question, captime, instances)
     with TemporaryDirectory(prefix="captime-") as folder:
         path = Path(folder) / "trial.ledger"
-        manner = replace(parts.settings, conflicts=False, check_repeatability=False)
+        manner = replace(spec.settings, conflicts=False, check_repeatability=False)
         run_campaign(asked, path, manner, interrupted=interrupted)
         with LedgerReader(path) as reader:
             runs = known_runs(reader.outcomes())

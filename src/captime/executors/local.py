@@ -21,8 +21,8 @@ from captime.executors.protocol import Board, NoBoard, signals_heard
 from captime.ledger.ownership import SlotId
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest
-from captime.supervision.fitness import MemoryKiller
 from captime.supervision.messages import Report
+from captime.supervision.processes import MemoryKiller
 from captime.supervision.scratch import sweep_tag
 from captime.supervision.slot_client import LOOK_SECONDS, SlotClient
 

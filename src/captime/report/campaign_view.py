@@ -24,7 +24,6 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.campaign.assembly import Assembly
-from captime.campaign.question import Question
 from captime.certificate import Certificate, Population
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -44,6 +43,7 @@ from captime.report.words import (
     rounded_up,
     slot_names,
 )
+from captime.scenario.question import Question
 from captime.tally import Tally
 from captime.utilities.formula import duration_text, rounded_time
 
@@ -275,14 +275,13 @@ def _clock_on_record(ledger: Path | None) -> float:
 
 
 def shown_progress(
-    campaign: Assembly, title: str, *, quiet: bool, n_runs: int | None = None
+    campaign: Assembly, title: str, *, n_runs: int | None = None
 ) -> AbstractContextManager[Observer | None]:
     """Return the view of a campaign: its goal and outlook, or how many of its runs are made.
 
     Args:
         campaign: Question, ledger and settings.
         title: What stands above it.
-        quiet: It is not wanted.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.
     """
     question = campaign.question
@@ -291,7 +290,6 @@ def shown_progress(
         question.names,
         question.epsilon if decides else 0.0,
         title,
-        quiet=quiet,
         ledger=campaign.ledger,
         gamma_goal=question.goal.gamma if decides else None,
         n_runs=n_runs,
@@ -306,7 +304,6 @@ def campaign_view(
     goal: float,
     title: str,
     *,
-    quiet: bool,
     ledger: Path | None = None,
     gamma_goal: float | None = None,
     n_runs: int | None = None,
@@ -315,13 +312,12 @@ def campaign_view(
     hint: str = HINT,
     outlook: SetForecast | None = None,
 ) -> Iterator[Observer | None]:
-    """An observer that shows progress while inside; None if it is not wanted.
+    """An observer that shows progress while inside.
 
     Args:
         names: Of the configurations.
         goal: The epsilon asked for; 0 for none.
         title: What stands above it.
-        quiet: It is not wanted.
         ledger: Beside which the campaign tells what is on its slots.
         gamma_goal: On a space, the gamma asked for; None for none.
         n_runs: Where all runs of a list are made and nothing is decided: how many there are.
@@ -330,9 +326,6 @@ def campaign_view(
         hint: Stands below the view.
         outlook: What the set of instances can give; None if it has no end.
     """
-    if quiet:
-        yield None
-        return
     wishes: dict[str, Any] = {
         "more": more,
         "hint": hint,

@@ -10,13 +10,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from captime.campaign.question import goal_of
 from captime.certificate import Certificate, Population
 from captime.errors import MissingExtra, ScenarioError
 from captime.files import check_limited, open_limited
 from captime.procedures.baselines import BASELINES
 from captime.report.story import ProgressCurve, Story
 from captime.report.words import SAME_TIME, STOPPED_ON_RECORD, Account, cpu_time, rounded_up, why_stopped
+from captime.scenario.question import goal_of
 from captime.simulation import Pooled, Simulation
 from captime.trace import BOOK_COLUMNS, COLUMNS, Trace
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from captime.campaign.abort_rules import HOPELESS, UNANSWERED
-from captime.campaign.question import Goal
 from captime.certificate import Certificate, Population
 from captime.ledger.ownership import SlotUse
+from captime.scenario.question import Goal
 from captime.utilities.formula import duration_text
 
 

@@ -5,8 +5,17 @@ answer depends on. Nothing here runs the program, but for `checkup`, which is as
 """
 
 from captime.scenario.identity import difference, grown, scenario_hash
-from captime.scenario.parts import Parts
 from captime.scenario.scenario import Scenario, load_scenario, scenario_of
+from captime.scenario.spec import CampaignSpec
 from captime.scenario.template import template
 
-__all__ = ["Parts", "Scenario", "difference", "grown", "load_scenario", "scenario_hash", "scenario_of", "template"]
+__all__ = [
+    "CampaignSpec",
+    "Scenario",
+    "difference",
+    "grown",
+    "load_scenario",
+    "scenario_hash",
+    "scenario_of",
+    "template",
+]

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from captime.certificate import RULES, Population
 from captime.errors import ScenarioError, UtilityError
 from captime.files import read_limited
-from captime.procedures import PROCEDURES, Problem
+from captime.procedures import PROCEDURES
 from captime.procedures.options import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
 from captime.programs.protocol import did_you_mean
@@ -28,17 +28,23 @@ from captime.scenario.configurations import (
     check_command,
     configurations_of,
     listed_of,
-    pool_terms_of,
     proposer_for,
     row_of,
     space_as_begun,
     words_of,
 )
 from captime.scenario.errors import SourceLocation, refused
-from captime.scenario.instances import population_of, stream_of
 from captime.scenario.models import ScenarioModel, StopSection
-from captime.scenario.parts import Parts, RunSettings, StopRules, allowed_cores, executor_settings, seconds_that_count
-from captime.scenario.target_section import conditions_of, program_of
+from captime.scenario.question import Question
+from captime.scenario.sections import conditions_of, population_of, program_of, stream_of
+from captime.scenario.spec import (
+    CampaignSpec,
+    RunSettings,
+    StopRules,
+    allowed_cores,
+    executor_settings,
+    seconds_that_count,
+)
 from captime.spaces import ArrivalOrder, Proposer, order_for
 from captime.streams import FiniteStream, GeneratedStream, finite
 from captime.utilities import Utility, parse_utility
@@ -249,21 +255,31 @@ class Scenario:
         named = self.wishes.ledger
         return self.folder / (f"{self.stem}{LEDGER_SUFFIX}" if named is None else named)
 
-    @property
-    def problem(self) -> Problem:
-        """The question as procedures see it: indices and wishes."""
-        wishes = self.wishes
-        return Problem(
-            n_configs=len(self.configurations),
+    @cached_property
+    def question(self) -> Question:
+        """What is asked, complete."""
+        wishes, target = self.wishes, self.wishes.target
+        rows = [row_of(index, each) for index, each in enumerate(self._listed)]
+        return Question(
+            program=self.program,
+            stream=self.stream,
+            configs=rows[: self.begun_with],
+            newcomers=() if self.begun_with is None else tuple(rows[self.begun_with :]),
             utility=self.utility,
             delta=wishes.delta,
             epsilon=wishes.stop.epsilon,
-            captime_first=wishes.captime_first,
-            captime_limit=inf if wishes.target.ceiling is None else wishes.target.ceiling,
-            n_instances=self.stream.length,
+            procedure=self.procedure,
+            options=self.options,
+            proposer=self.proposer,
             seed=self.seed,
-            pool=None if self.proposer is None else pool_terms_of(self.proposer),
+            captime_first=wishes.captime_first,
+            ceiling=inf if target.ceiling is None else target.ceiling,
+            clock=target.clock,
+            time=target.time,
+            tolerance=target.tolerance,
             population=self.population,
+            population_said=wishes.instances.population is not None or wishes.instances.seeds > 1,
+            identity=self.canonical(),
         )
 
     @property
@@ -323,27 +339,14 @@ class Scenario:
         """Refuse what cannot work, before anything is run; `build` does it too."""
         self.build()
 
-    def build(self) -> Parts:
-        """Return the parts of a campaign; wrong wishes are refused here at the latest."""
+    def build(self) -> CampaignSpec:
+        """Return the specification of the campaign; wrong wishes are refused here at the latest."""
         wishes, target = self.wishes, self.wishes.target
         self._check_procedure()
         self._check_newcomers()
-        rows = tuple(row_of(index, each) for index, each in enumerate(self._listed))
-        return Parts(
-            program=self.program,
-            stream=self.stream,
+        return CampaignSpec(
+            question=self.question,
             configurations=self.configurations,
-            config_rows=rows[: self.begun_with],
-            newcomers=() if self.begun_with is None else rows[self.begun_with :],
-            problem=self.problem,
-            utility=self.utility,
-            procedure_name=self.procedure,
-            options=self.options,
-            proposer=self.proposer,
-            population_said=wishes.instances.population is not None or wishes.instances.seeds > 1,
-            tolerance=target.tolerance,
-            clock=target.clock,
-            time=target.time,
             settings=RunSettings(
                 jobs=self.jobs,
                 order=wishes.order,
@@ -359,7 +362,6 @@ class Scenario:
             ),
             oversubscribe=wishes.oversubscribe,
             ledger=self.ledger,
-            identity=self.canonical(),
         )
 
     def _described(self, newcomer: Configuration) -> dict[str, Any]:
@@ -391,7 +393,7 @@ class Scenario:
                     f"{self.place('options', option)} is {options[option]!r}; expected a number, a text, true or false"
                 )
         with self.place.naming():
-            build_procedure(name, PROCEDURES, self.problem, options)
+            build_procedure(name, PROCEDURES, self.question.problem(), options)
 
 
 def _instead(name: str, known: Mapping[str, Any]) -> str:

@@ -8,11 +8,10 @@ everything is looked at, and tried: what can be tried, a file, a pipe, a process
 import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from captime.runs import Shortage
-from captime.supervision.processes import read_file
+from captime.supervision.processes import Lack, MemoryKiller, read_file
 
 SHORTAGE_OF = {
     errno.ENOSPC: Shortage.DISK,
@@ -36,19 +35,6 @@ _LEAST_FILES, _MOST_FILES = 4, 256
 _TRIAL_BYTES = 1 << 16
 
 StatVfs = Callable[[str], os.statvfs_result]
-
-
-@dataclass(frozen=True, slots=True)
-class Lack:
-    """What a machine is out of.
-
-    Attributes:
-        what: The kind.
-        words: The same as part of a sentence, with numbers.
-    """
-
-    what: Shortage
-    words: str
 
 
 class Fitness:
@@ -120,19 +106,6 @@ class Fitness:
             os.unlink(path)  # noqa: PTH108 (a slot supervisor; pathlib costs more than the call)
 
 
-class MemoryKiller:
-    """Counts processes that the kernel killed because the machine was out of memory."""
-
-    def __init__(self) -> None:
-        self._killed = _killed_for_memory()
-
-    def look(self) -> Lack | None:
-        """Say whether there were more of them than at the last look."""
-        before, self._killed = self._killed, _killed_for_memory()
-        more = self._killed - before
-        return Lack(Shortage.MEMORY, f"the kernel killed {more} for lack of memory") if more > 0 else None
-
-
 def lack_behind(trouble: OSError) -> Lack | None:
     """Return what the machine is out of, if that is what this error says; None if it says something else."""
     what = SHORTAGE_OF.get(trouble.errno or 0)
@@ -166,11 +139,6 @@ def _lack_of_memory() -> Lack | None:
     if left >= _threshold(whole, _LEAST_BYTES, _MOST_BYTES):
         return None
     return Lack(Shortage.MEMORY, f"the machine has {_size(left)} of {_size(whole)} of memory left")
-
-
-def _killed_for_memory() -> int:
-    lines = (line.split() for line in read_file("/proc/vmstat").splitlines())
-    return sum(int(words[1]) for words in lines if len(words) == 2 and words[0] == b"oom_kill")
 
 
 def _tried(words: str, attempt: Callable[[], None]) -> Lack | None:

@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 from captime.runs import Halt
 from captime.supervision.cgroups import Cgroup
-from captime.supervision.fitness import Fitness, Lack, MachineHealth, lack_behind, looks_failed, usable_cores
+from captime.supervision.fitness import Fitness, MachineHealth, lack_behind, looks_failed, usable_cores
 from captime.supervision.functions import RESULT_BYTES, Functions
 from captime.supervision.messages import Launch, Preparation, Report, lost_by_change
 from captime.supervision.output import KEPT_BYTES, IoLoop, Matcher, Pipe
 from captime.supervision.process_tree import Isolation, ProcessTree
-from captime.supervision.processes import TAG, all_pids
+from captime.supervision.processes import TAG, Lack, all_pids
 from captime.supervision.run import CoordinatorLink, Limits, Pipes, SupervisedRun, changed_file
 from captime.supervision.scratch import Folders
 from captime.supervision.spawn import Descriptors, NotStarted, ProcessSetup, SpawnedProcess, start

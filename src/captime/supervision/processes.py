@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from captime.runs import Shortage
+
 # The few things a supervisor asks of the kernel that Python has no word for; each says what it does elsewhere.
 
 LINUX = sys.platform.startswith("linux")
@@ -349,3 +351,37 @@ def command(module: str, *arguments: str, installed_packages: bool = False) -> l
     encoding = ["-X", f"utf8={sys.flags.utf8_mode}"]
     package = Path(__file__).parents[1]
     return [sys.executable, *alone, *encoding, "-c", _STUB, str(package), module, *arguments]
+
+
+# Processes that the kernel kills when memory runs out.
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What a machine is out of.
+
+    Attributes:
+        what: The kind.
+        words: The same as part of a sentence, with numbers.
+    """
+
+    what: Shortage
+    words: str
+
+
+class MemoryKiller:
+    """Counts processes that the kernel killed because the machine was out of memory."""
+
+    def __init__(self) -> None:
+        self._killed = _killed_for_memory()
+
+    def look(self) -> Lack | None:
+        """Say whether there were more of them than at the last look."""
+        before, self._killed = self._killed, _killed_for_memory()
+        more = self._killed - before
+        return Lack(Shortage.MEMORY, f"the kernel killed {more} for lack of memory") if more > 0 else None
+
+
+def _killed_for_memory() -> int:
+    lines = (line.split() for line in read_file("/proc/vmstat").splitlines())
+    return sum(int(words[1]) for words in lines if len(words) == 2 and words[0] == b"oom_kill")

@@ -34,8 +34,8 @@ from captime.scenario.checkup.running import (
     try_escape,
     try_repeats,
 )
-from captime.scenario.parts import ExecutorSettings, Parts, allowed_cores
 from captime.scenario.scenario import Scenario
+from captime.scenario.spec import CampaignSpec, ExecutorSettings, allowed_cores
 from captime.streams import FiniteStream
 from captime.supervision.fitness import Fitness
 from captime.utilities.formula import duration_text, rounded_time
@@ -48,53 +48,57 @@ _LONG = 3600.0
 _SHORTER = "set target.ceiling, or choose a utility that falls sooner, if that is too long"
 
 
-def look_at_captimes(parts: Parts) -> list[Finding]:
+def look_at_captimes(spec: CampaignSpec) -> list[Finding]:
     """Return the longest captime to expect, and the effect of the ceiling on what can be certified."""
-    plan = build_procedure(parts.procedure_name, PROCEDURES, parts.problem, parts.options).plan
-    ceiling = parts.problem.captime_limit
+    plan = build_procedure(spec.question.procedure, PROCEDURES, spec.question.problem(), spec.question.options).plan
+    ceiling = spec.question.ceiling
     if isinstance(plan, RandomCaptimes):
         findings = [_drawn(plan)]
-    elif isinstance(plan, UtilityLadder) and parts.problem.population is Population.THESE:
+    elif isinstance(plan, UtilityLadder) and spec.question.population is Population.THESE:
         findings = [_on_set(plan)]
     else:
-        top = parts.problem.captime_top
+        top = spec.question.problem().captime_top
         limit = f"at most to {duration_text(top)}" if math.isfinite(top) else "without a limit"
         found = f"captimes rise as far as they have to, {limit}"
         advice = "" if math.isfinite(top) else "set target.ceiling if that is too long"
         findings = [Finding("captimes", "well" if not advice else "note", found, advice, {"longest": _finite(top)})]
     if math.isfinite(ceiling):
-        hidden = float(parts.utility(np.array([ceiling]))[0])
-        findings.append(_hidden(ceiling, hidden, parts.problem.epsilon))
+        hidden = float(spec.question.utility(np.array([ceiling]))[0])
+        findings.append(_hidden(ceiling, hidden, spec.question.epsilon))
     return findings
 
 
-def look_at_set(parts: Parts, seconds: list[float]) -> list[Finding]:
+def look_at_set(spec: CampaignSpec, seconds: list[float]) -> list[Finding]:
     """Return what these instances can give: for a claim about exactly these, and for one about more like them.
 
     Args:
-        parts: The scenario.
+        spec: The scenario.
         seconds: What the runs tried so far took; none if nothing is known.
     """
-    length, epsilon, n_configs = parts.stream.length, parts.problem.epsilon, len(parts.configurations)
-    if length is None or length > LARGEST_SET or epsilon == 0.0 or n_configs < 2 or parts.proposer is not None:
+    length, epsilon, n_configs = spec.question.stream.length, spec.question.epsilon, len(spec.configurations)
+    if length is None or length > LARGEST_SET or epsilon == 0.0 or n_configs < 2 or spec.question.proposer is not None:
         return []
-    forecast = Forecast(length, n_configs, parts.problem.delta, population=parts.problem.population)
+    forecast = Forecast(length, n_configs, spec.question.delta, population=spec.question.population)
     wait, facts = "", forecast.as_json((epsilon,))
     if seconds:
-        left = forecast.to_run(epsilon) * n_configs * sum(seconds) / len(seconds) / parts.settings.jobs
+        left = forecast.to_run(epsilon) * n_configs * sum(seconds) / len(seconds) / spec.settings.jobs
         wait, facts["seconds"] = f"about {duration_text(rounded_time(left))}, going by the first instance", left
-    told, about = forecast.sentence(epsilon, wait=wait), parts.problem.population
+    told, about = forecast.sentence(epsilon, wait=wait), spec.question.population
     facts["population"] = about.value
     chosen = "exactly these" if about is Population.THESE else "more like them"
     found = f"{told}. The goal is about {chosen}, by instances.population"
     if about is Population.DRAWN and forecast.drawn > epsilon:
-        advice = f"epsilon = {epsilon:g} will hardly be reached: {_more_or_these(parts)}"
+        advice = f"epsilon = {epsilon:g} will hardly be reached: {_more_or_these(spec)}"
         return [Finding("this set", "warning", found, advice, facts)]
     return [Finding("this set", "well", found, facts=facts)]
 
 
-def _more_or_these(parts: Parts) -> str:
-    if isinstance(parts.stream, FiniteStream) and parts.stream.sampling == "shuffle" and parts.program.repeatable:
+def _more_or_these(spec: CampaignSpec) -> str:
+    if (
+        isinstance(spec.question.stream, FiniteStream)
+        and spec.question.stream.sampling == "shuffle"
+        and spec.question.program.repeatable
+    ):
         return "add instances, stop at a larger epsilon, or set instances.population = 'these'; see captime plan"
     return "add instances, or stop at a larger epsilon; see captime plan"
 
@@ -295,62 +299,64 @@ def examine(scenario: Scenario, captime: float = 5.0, observer: Observer = lambd
             findings.append(finding)
             observer(finding)
 
-    parts = _with_a_draw(scenario.build())
-    take([_scenario(parts), look_at_sqlite(), *look_at_ledger(parts.ledger)])
-    take([look_at_scratch(), look_at_load(parts.settings.jobs)])
-    take(look_at_executor(parts.executor))
-    take(look_at_captimes(parts))
-    take(try_escape(parts.settings.isolation, scenario.folder, memory=scenario.wishes.target.memory))
-    with Trial(parts.program, parts.settings.isolation) as trial:
-        found, outcomes = try_answers(parts, trial, min(captime, parts.problem.captime_limit))
+    spec = _with_a_draw(scenario.build())
+    take([_scenario(spec, scenario), look_at_sqlite(), *look_at_ledger(spec.ledger)])
+    take([look_at_scratch(), look_at_load(spec.settings.jobs)])
+    take(look_at_executor(spec.executor))
+    take(look_at_captimes(spec))
+    take(try_escape(spec.settings.isolation, scenario.folder, memory=scenario.wishes.target.memory))
+    with Trial(spec.question.program, spec.settings.isolation) as trial:
+        found, outcomes = try_answers(spec, trial, min(captime, spec.question.ceiling))
         take(found)
         if findings[-1].level != "failed":
             # Values that reach a target may differ, and all of them are right.
             if scenario.wishes.target.until is None:
-                take(compare_answers(parts, outcomes))
-            take(compare_worth(parts, outcomes))
-            take(look_at_clock(parts, outcomes))
-            take(try_cap(parts, trial, outcomes))
-            take(try_repeats(parts, trial, outcomes, needed=_relies_on_repeats(parts)))
-    take(look_at_set(parts, [each.cost for each in outcomes.values() if each.cost > 0.0]))
-    take(_positive(parts, scenario))
+                take(compare_answers(spec, outcomes))
+            take(compare_worth(spec, outcomes))
+            take(look_at_clock(spec, outcomes))
+            take(try_cap(spec, trial, outcomes))
+            take(try_repeats(spec, trial, outcomes, needed=_relies_on_repeats(spec)))
+    take(look_at_set(spec, [each.cost for each in outcomes.values() if each.cost > 0.0]))
+    take(_positive(spec, scenario))
     return Checkup(tuple(findings), time.monotonic() - begun)
 
 
-def _with_a_draw(parts: Parts) -> Parts:
+def _with_a_draw(spec: CampaignSpec) -> CampaignSpec:
     """On a space a random draw is tried as well: most of a campaign's configurations are nothing like the default."""
-    if parts.proposer is None:
-        return parts
-    index = parts.proposer.n_listed
-    drawn = Configuration("random draw", dict(parts.proposer.propose(index)), origin="random")
-    parts.program.extend([drawn])
-    return replace(parts, configurations=(*parts.configurations, drawn))
+    if spec.question.proposer is None:
+        return spec
+    index = spec.question.proposer.n_listed
+    drawn = Configuration("random draw", dict(spec.question.proposer.propose(index)), origin="random")
+    spec.question.program.extend([drawn])
+    return replace(spec, configurations=(*spec.configurations, drawn))
 
 
-def _relies_on_repeats(parts: Parts) -> bool:
-    if parts.problem.population is Population.THESE:
+def _relies_on_repeats(spec: CampaignSpec) -> bool:
+    if spec.question.population is Population.THESE:
         return True
-    return build_procedure(parts.procedure_name, PROCEDURES, parts.problem, parts.options).plan.repeats
+    return build_procedure(
+        spec.question.procedure, PROCEDURES, spec.question.problem(), spec.question.options
+    ).plan.repeats
 
 
-def _scenario(parts: Parts) -> Finding:
-    instances = parts.stream.n_instances
+def _scenario(spec: CampaignSpec, scenario: Scenario) -> Finding:
+    instances = spec.question.stream.n_instances
     where = "instances made on demand" if instances is None else f"{instances:,} instances"
-    programs = ", ".join(name for name in parts.program.programs() if not name.startswith("#!"))
-    facts = {"configurations": len(parts.configurations), "instances": instances}
-    candidates = f"{len(parts.configurations):,} configurations"
-    if parts.proposer is not None:
-        parameters = len(parts.proposer.space.names)
+    programs = ", ".join(name for name in scenario.program.programs() if not name.startswith("#!"))
+    facts = {"configurations": len(spec.configurations), "instances": instances}
+    candidates = f"{len(spec.configurations):,} configurations"
+    if spec.question.proposer is not None:
+        parameters = len(spec.question.proposer.space.names)
         facts["parameters"] = parameters
         candidates = f"a space of {parameters:,} parameter{'s' if parameters > 1 else ''}"
     return Finding("scenario", "well", f"{candidates}, {where}, {programs}", facts=facts)
 
 
-def _positive(parts: Parts, scenario: Scenario) -> list[Finding]:
+def _positive(spec: CampaignSpec, scenario: Scenario) -> list[Finding]:
     """Return whether anything but an exit code tells an answer from a program that gave up."""
     target = scenario.wishes.target
     checked = target.answer or target.until or target.verifier or target.wrapper or target.function or scenario.function
-    if checked or all(each.answer for each in parts.configurations):
+    if checked or all(each.answer for each in spec.configurations):
         return []
     advice = "say what an answer looks like with target.answer, or check it with target.verifier"
     found = "every run that ends with an accepted exit code counts as answered, whatever it printed"

@@ -18,7 +18,7 @@ from captime.programs.command import Success
 from captime.programs.judge import agrees, contradicts, meaning
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest, Verdict
-from captime.scenario.parts import Parts
+from captime.scenario.spec import CampaignSpec
 from captime.streams import FiniteStream, Instance
 from captime.supervision.processes import tagged
 from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
@@ -131,20 +131,20 @@ while True:
 """
 
 
-def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Finding], dict[int, RunOutcome]]:
+def try_answers(spec: CampaignSpec, trial: Trial, captime: float) -> tuple[list[Finding], dict[int, RunOutcome]]:
     """Run every configuration (of many, a few) once on the first instance; return what came back, by configuration."""
     outcomes: dict[int, RunOutcome] = {}
     # The last one is among the few: on a space it is the random draw.
-    last = len(parts.configurations) - 1
+    last = len(spec.configurations) - 1
     for config in [*range(min(last, _CONFIGS - 1)), last]:
         outcomes[config] = trial.run(config, 0, captime)
         if outcomes[config].halt is Halt.NOT_STARTED:
-            return [_not_started(parts, outcomes[config])], outcomes
+            return [_not_started(spec, outcomes[config])], outcomes
         if outcomes[config].shortage is not None:
-            return [_unfit(parts, outcomes[config])], outcomes
+            return [_unfit(spec, outcomes[config])], outcomes
     verdicts = Counter(each.verdict.value for each in outcomes.values() if each.verdict is not None)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    tried = f"{_whom(parts, len(outcomes))} on the first instance: {told}"
+    tried = f"{_whom(spec, len(outcomes))} on the first instance: {told}"
     facts = {"tried": len(outcomes), "verdicts": dict(verdicts), "captime": captime}
     answered = [config for config, outcome in outcomes.items() if outcome.verdict is Verdict.ANSWERED]
     bad = {config: each for config, each in outcomes.items() if each.verdict not in _HARMLESS}
@@ -156,14 +156,14 @@ def try_answers(parts: Parts, trial: Trial, captime: float) -> tuple[list[Findin
     worst = min(bad)
     level: Level = "failed" if not answered and len(bad) == len(outcomes) else "warning"
     return [
-        Finding("answers", level, f"{tried}. {_story(parts, bad[worst])}", _advice(parts, bad[worst]), facts)
+        Finding("answers", level, f"{tried}. {_story(spec, bad[worst])}", _advice(spec, bad[worst]), facts)
     ], outcomes
 
 
-def compare_worth(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+def compare_worth(spec: CampaignSpec, outcomes: dict[int, RunOutcome]) -> list[Finding]:
     """What the answers that came back are worth under the utility: nothing, everything, or something in between."""
     times = {config: each.runtime for config, each in outcomes.items() if each.verdict is Verdict.ANSWERED}
-    utility = parts.utility
+    utility = spec.question.utility
     if not times:
         cut = [each.runtime for each in outcomes.values() if each.verdict is Verdict.CAPPED]
         if not cut:
@@ -176,13 +176,13 @@ def compare_worth(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding
         return [Finding("worth", "warning", found, advice, {"worth": worth})]
     worths = {config: float(utility(np.array(seconds))) for config, seconds in times.items()}
     best, worst = (choose(times, key=lambda config: times[config]) for choose in (min, max))
-    clock = "wall-clock time" if parts.clock == "wall" else "CPU time"
+    clock = "wall-clock time" if spec.question.clock == "wall" else "CPU time"
     found = (
-        f"{parts.configurations[best].name!r} took {duration_text(times[best])} of {clock} here; under {utility} that "
+        f"{spec.configurations[best].name!r} took {duration_text(times[best])} of {clock} here; under {utility} that "
         f"is worth {worths[best]:.2f}"
     )
     if worst != best:
-        name = parts.configurations[worst].name
+        name = spec.configurations[worst].name
         found += f". The slowest answer, of {name!r}, took {duration_text(times[worst])}: {worths[worst]:.2f}"
     facts = {"seconds": times[best], "worth": worths[best], "slowest": times[worst], "least": worths[worst]}
     if worths[best] < LITTLE:
@@ -196,29 +196,29 @@ def compare_worth(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding
     return [Finding("worth", "well", found, facts=facts)]
 
 
-def look_at_clock(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+def look_at_clock(spec: CampaignSpec, outcomes: dict[int, RunOutcome]) -> list[Finding]:
     """Return whether the program waits, which its CPU time does not show."""
     measured = [each.measured for each in outcomes.values() if each.measured is not None]
     waited = [each for each in measured if "idle" in each.flags]
-    if parts.clock == "wall" or len(waited) <= len(measured) / 2:
+    if spec.question.clock == "wall" or len(waited) <= len(measured) / 2:
         return []
     longest = max(waited, key=lambda each: each.wall_ns)
     wall, cpu = duration_text(longest.wall_ns / 1e9), duration_text(longest.cpu_ns / 1e9)
     found = f"{len(waited)} of {len(measured)} runs slept most of their time, such as {wall} with {cpu} of CPU time"
     advice = 'if waiting counts (a server, other processes), set clock = "wall" in [target]: now CPU time decides'
-    facts = {"idle": len(waited), "measured": len(measured), "clock": parts.clock}
+    facts = {"idle": len(waited), "measured": len(measured), "clock": spec.question.clock}
     return [Finding("clock", "warning", found, advice, facts)]
 
 
-def _unfit(parts: Parts, outcome: RunOutcome) -> Finding:
+def _unfit(spec: CampaignSpec, outcome: RunOutcome) -> Finding:
     advice = "free what the machine is out of: a campaign would wait for it, and then stop"
-    return Finding("answers", "failed", _story(parts, outcome), advice, exit_code=STORAGE)
+    return Finding("answers", "failed", _story(spec, outcome), advice, exit_code=STORAGE)
 
 
-def _whom(parts: Parts, tried: int) -> str:
+def _whom(spec: CampaignSpec, tried: int) -> str:
     """Say which configurations were tried; on a space the default, perhaps favourites, and a random draw."""
-    if parts.proposer is None:
-        return f"{tried} of {len(parts.configurations)} configurations"
+    if spec.question.proposer is None:
+        return f"{tried} of {len(spec.configurations)} configurations"
     favourites = tried - 2
     between = f", {favourites} favourite{'s' if favourites > 1 else ''}" if favourites else ""
     return f"the default{between} and a random draw"
@@ -227,31 +227,31 @@ def _whom(parts: Parts, tried: int) -> str:
 _HARMLESS = (Verdict.ANSWERED, Verdict.CAPPED)
 
 
-def _not_started(parts: Parts, outcome: RunOutcome) -> Finding:
+def _not_started(spec: CampaignSpec, outcome: RunOutcome) -> Finding:
     advice = "check that the program exists, may be executed and is made for this machine; the same for a generator"
-    if _is_function(parts):
+    if _is_function(spec):
         advice = "import the module in a fresh Python and call the function yourself; the same for a generator"
-    return Finding("answers", "failed", _story(parts, outcome), advice)
+    return Finding("answers", "failed", _story(spec, outcome), advice)
 
 
-def _story(parts: Parts, outcome: RunOutcome) -> str:
+def _story(spec: CampaignSpec, outcome: RunOutcome) -> str:
     """Return what happened to a run, with the command or the call to try it oneself and the program's last words."""
     request, measured = outcome.request, outcome.measured
-    element = parts.stream.at(request.instance)
-    how = parts.program.how_started(request.config, element.instance, element.seed)
-    name = parts.configurations[request.config].name
+    element = spec.question.stream.at(request.instance)
+    how = spec.question.program.how_started(request.config, element.instance, element.seed)
+    name = spec.configurations[request.config].name
     said = b"" if measured is None else measured.stderr_tail.strip() or measured.stdout_tail.strip()
     last = said.decode("utf-8", "replace").splitlines()[-3:]
     story = f"Configuration {name!r}: {outcome.detail or 'no answer'}. {how}"
     return f"{story}. It said: {' / '.join(last)}" if last else story
 
 
-def _is_function(parts: Parts) -> bool:
-    return isinstance(parts.program, FunctionProgram)
+def _is_function(spec: CampaignSpec) -> bool:
+    return isinstance(spec.question.program, FunctionProgram)
 
 
-def _advice(parts: Parts, outcome: RunOutcome) -> str:
-    if _is_function(parts):
+def _advice(spec: CampaignSpec, outcome: RunOutcome) -> str:
+    if _is_function(spec):
         return _advice_on_functions(outcome)
     match outcome.verdict:
         case Verdict.CRASH:
@@ -300,7 +300,7 @@ def _advice_on_functions(outcome: RunOutcome) -> str:
             assert_never(outcome.verdict)
 
 
-def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+def compare_answers(spec: CampaignSpec, outcomes: dict[int, RunOutcome]) -> list[Finding]:
     """Compare what the configurations answered on the same instance; nothing if fewer than two have answered."""
     said = {
         config: each.measured.answer
@@ -310,12 +310,12 @@ def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Findi
     if len(said) < 2:
         return []
     first, right = next(iter(said.items()))
-    odd = next((config for config, answer in said.items() if contradicts(right, answer, parts.tolerance)), None)
-    other = odd if odd is not None else next((config for config in said if not _same(said[config], right, parts)), None)
-    facts = {parts.configurations[config].name: answer.decode("utf-8", "replace") for config, answer in said.items()}
+    odd = next((config for config, answer in said.items() if contradicts(right, answer, spec.question.tolerance)), None)
+    other = odd if odd is not None else next((config for config in said if not _same(said[config], right, spec)), None)
+    facts = {spec.configurations[config].name: answer.decode("utf-8", "replace") for config, answer in said.items()}
     if other is None:
         return [Finding("same answers", "well", f"{len(said)} configurations gave the same answer", facts=facts)]
-    names = [parts.configurations[config].name for config in (first, other)]
+    names = [spec.configurations[config].name for config in (first, other)]
     found = f"on the first instance {names[0]!r} answered {facts[names[0]]!r} and {names[1]!r} {facts[names[1]]!r}"
     if odd is None:
         advice = (
@@ -323,7 +323,7 @@ def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Findi
             "instances.answers. A group in target.answer marks the part that counts, such as '^o ([0-9]+)'"
         )
         return [Finding("same answers", "warning", found, advice, facts)]
-    if not parts.settings.conflicts:
+    if not spec.settings.conflicts:
         advice = "one of them is wrong, and compare_answers = false lets it win; give a verifier or instances.answers"
         return [Finding("same answers", "warning", found, advice, facts)]
     advice = (
@@ -333,12 +333,12 @@ def compare_answers(parts: Parts, outcomes: dict[int, RunOutcome]) -> list[Findi
     return [Finding("same answers", "failed", found, advice, facts)]
 
 
-def _same(answer: bytes, other: bytes, parts: Parts) -> bool:
+def _same(answer: bytes, other: bytes, spec: CampaignSpec) -> bool:
     """Return whether two answers say the same; one that says nothing differs from none."""
-    return agrees(answer, other, parts.tolerance) or meaning(answer) is None
+    return agrees(answer, other, spec.question.tolerance) or meaning(answer) is None
 
 
-def try_cap(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome]) -> list[Finding]:
+def try_cap(spec: CampaignSpec, trial: Trial, outcomes: dict[int, RunOutcome]) -> list[Finding]:
     """Cut a run of the program in the middle, and see that nothing of it is left."""
     if not outcomes:
         return []
@@ -349,7 +349,7 @@ def try_cap(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome]) -> list
     left = trial.survivors()
     over = max(0.0, outcome.cost - captime)
     facts = {"captime": captime, "overshoot": over, "survivors": left, "verdict": str(outcome.verdict)}
-    name = parts.configurations[config].name
+    name = spec.configurations[config].name
     if left:
         advice = "give another isolation (cgroup2 is the strictest), and report it: nothing may survive"
         return [Finding("cap", "failed", f"{left} processes of {name!r} outlived its captime", advice, facts)]
@@ -429,11 +429,11 @@ def _watched_memory(memory: int) -> Finding:
     return Finding("memory", "warning", found, f"if the program keeps data there, {_OWN_GROUP}", {"limit": memory})
 
 
-def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, needed: bool) -> list[Finding]:
+def try_repeats(spec: CampaignSpec, trial: Trial, outcomes: dict[int, RunOutcome], *, needed: bool) -> list[Finding]:
     """Repeat a run with the same seed: how much do its times differ?
 
     Args:
-        parts: The scenario.
+        spec: The scenario.
         trial: Where.
         outcomes: What came back before.
         needed: Whether the procedure repeats runs or the claim is about exactly these instances, so that it matters for
@@ -447,23 +447,23 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
     again = [answered[config], *(trial.run(config, 0, captime) for _ in range(_REPEATS - 1))]
     times = [each.runtime for each in again if each.verdict is Verdict.ANSWERED]
     spread, median = max(times) - min(times), statistics.median(times)
-    name = parts.configurations[config].name
+    name = spec.configurations[config].name
     found = (
         f"{len(times)} of {_REPEATS} runs of {name!r} with one seed answered, in {duration_text(min(times))} to "
         f"{duration_text(max(times))}"
     )
-    facts = {"seconds": times, "spread": spread, "declared": parts.program.repeatable, "needed": needed}
+    facts = {"seconds": times, "spread": spread, "declared": spec.question.program.repeatable, "needed": needed}
     same = len(times) == _REPEATS and spread <= max(_SAME_SHARE * median, _SAME_SECONDS)
-    if same and (parts.program.repeatable or not needed):
+    if same and (spec.question.program.repeatable or not needed):
         return [Finding("repeatability", "well", found, facts=facts)]
     if same:
         advice = "set target.repeatable = true, or pass the seed to the program"
         return [Finding("repeatability", "failed", f"{found}, but nothing says that it repeats itself", advice, facts)]
-    if needed and parts.problem.population is Population.THESE:
-        return [_differs_on_a_set(parts, found, facts)]
+    if needed and spec.question.population is Population.THESE:
+        return [_differs_on_a_set(spec, found, facts)]
     if needed:
         advice = "use procedure = 'race', which repeats no run that has ended, or pass the seed to the program"
-        return [Finding("repeatability", "failed", f"{found}; {parts.procedure_name} repeats runs", advice, facts)]
+        return [Finding("repeatability", "failed", f"{found}; {spec.question.procedure} repeats runs", advice, facts)]
     advice = (
         "nothing needs to be done: the race repeats no run that has ended. One that is lost or stopped early is made "
         "again only if the program says that it repeats itself; else it counts as unfinished for ever"
@@ -471,15 +471,15 @@ def try_repeats(parts: Parts, trial: Trial, outcomes: dict[int, RunOutcome], *, 
     return [Finding("repeatability", "note", found, advice, facts)]
 
 
-def _differs_on_a_set(parts: Parts, found: str, facts: dict[str, Any]) -> Finding:
+def _differs_on_a_set(spec: CampaignSpec, found: str, facts: dict[str, Any]) -> Finding:
     """Return what different times mean for a claim about exactly these instances."""
-    if not parts.settings.check_repeatability:
+    if not spec.settings.check_repeatability:
         advice = (
             "target.repeatable = true says that it takes the same time again; leave it out unless a busy machine is "
             "the reason"
         )
         return Finding("repeatability", "warning", found, advice, facts)
-    if parts.population_said:
+    if spec.question.population_said:
         advice = "set instances.population = 'drawn', or pass the seed to the program"
         told = f"{found}; the claim about exactly these instances needs the same time again"
         return Finding("repeatability", "failed", told, advice, facts)

@@ -1,4 +1,4 @@
-"""Everything a campaign needs, built from a scenario; independent of TOML."""
+"""The specification of a campaign, as a scenario builds it; independent of TOML."""
 
 import math
 import os
@@ -10,14 +10,10 @@ from typing import Any, Literal
 from captime.errors import ScenarioError
 from captime.executors.local_slots import cores
 from captime.executors.retry import PATIENCE
-from captime.ledger.rows import ConfigRow
-from captime.procedures import Problem
-from captime.programs import CommandProgram, Configuration, FunctionProgram
+from captime.programs import Configuration
 from captime.scenario.errors import SourceLocation
 from captime.scenario.models import ExecutorSection
-from captime.spaces import Proposer
-from captime.streams import FiniteStream, GeneratedStream
-from captime.utilities import Utility
+from captime.scenario.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,53 +109,27 @@ class ExecutorSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts.
+class CampaignSpec:
+    """The specification of a campaign: everything that a scenario says about it, checked.
 
     Attributes:
-        program: How runs are made and judged.
-        stream: The instances, in their order.
-        configurations: The candidates, by index.
-        config_rows: The same, as a ledger remembers them.
-        newcomers: Candidates that were added after the ledger was begun; what their indices will be is not said yet.
-        problem: The question as procedures see it.
-        utility: What an answer is worth.
-        procedure_name: Name of the procedure.
-        options: Its options.
-        population_said: Whether the user has said what the claim is about; if not, it may be what the program allows.
-        proposer: Makes the configurations of a space; None if they are listed.
-        tolerance: By which share two numbers may differ and be the same answer.
-        clock: The clock of captimes and costs.
-        time: Which time counts: as it is measured, or as the program reports it.
+        question: What is asked: program, stream, configurations, utility, procedure.
+        configurations: The candidates, by index, as the program runs them.
         settings: How it is carried out.
         executor: Where runs happen.
         oversubscribe: Whether there may be more jobs than cores.
         ledger: The file that records the runs.
-        identity: What the answer depends on, in words that JSON knows.
     """
 
-    program: CommandProgram | FunctionProgram
-    stream: FiniteStream | GeneratedStream
+    question: Question
     configurations: tuple[Configuration, ...]
-    config_rows: tuple[ConfigRow, ...]
-    newcomers: tuple[ConfigRow, ...]
-    problem: Problem
-    utility: Utility
-    procedure_name: str
-    options: dict[str, Any]
-    proposer: Proposer | None
-    population_said: bool
-    tolerance: float
-    clock: Literal["cpu", "wall"]
-    time: Literal["measured", "reported"]
     settings: RunSettings
     executor: ExecutorSettings
     oversubscribe: bool
     ledger: Path
-    identity: dict[str, Any]
 
 
-# The section `[executor]`: where runs happen. Checked here; slots are made of it by `campaign.make_executor`.
+# The section `[executor]`: where runs happen. Checked here; `campaign.assembly` makes slots of it.
 
 _WHICH = ("address", "scheduler_file", "cluster")
 WHICH_CLUSTER = (
