@@ -19,7 +19,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign import run_campaign
-from captime.campaign.space_members import settings_of
+from captime.campaign.changes import settings_of
 from captime.evidence import Evidence
 from captime.executors import LocalExecutor
 from captime.executors.protocol import Executor

@@ -13,6 +13,7 @@ import pytest
 
 from campaign_stand_ins import Numbered, PulledThePlug, folder, ledger_in, question_on, virtual_slots
 from captime.campaign import CampaignResult, RunSettings, StopRules, run_campaign
+from captime.campaign.changes import AddedConfigurations, MoreInstances, change_of
 from captime.errors import ReplayDiverged, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -22,7 +23,7 @@ from captime.ledger.rows import Noted
 from captime.live import drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.runs import Status
-from captime.scenario.question import AddedConfigurations, Goal, MoreInstances, change_of, goal_of
+from captime.scenario.spec import Goal, goal_of
 from captime.spaces import Proposer
 from space_campaigns import TABLE, Section, asked, go, on_space, search
 from written_ledgers import audited

@@ -12,7 +12,7 @@ from captime.report.campaigned import these_words
 from captime.report.known_runs import lottery_of
 from captime.report.simulated import certificate_json
 from captime.report.words import Account, claim_lines, lines, next_steps, seeds_of, statement, why_stopped
-from captime.scenario.question import Goal
+from captime.scenario.spec import Goal
 from captime.utilities import parse_utility
 
 DRAWN = Certificate(1, 0.31, 0.1, 8, 0.3, 0.7, mode="selection")

@@ -25,7 +25,7 @@ from captime.report.ledger_words import (
 )
 from captime.report.views.intervals import epsilon_view
 from captime.report.words import Account, draws_among, gamma_words, lines, statement, why_stopped
-from captime.scenario.question import Goal
+from captime.scenario.spec import Goal
 from space_campaigns import on_space, search
 
 __all__ = ["folder"]

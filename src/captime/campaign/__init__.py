@@ -3,7 +3,6 @@
 from captime.campaign.measurement import measure, table_of
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
-from captime.scenario.question import Question
-from captime.scenario.spec import RunSettings, StopRules
+from captime.scenario.spec import Question, RunSettings, StopRules
 
 __all__ = ["CampaignResult", "Question", "RunSettings", "StopRules", "measure", "run_campaign", "table_of"]

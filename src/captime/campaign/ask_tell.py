@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from captime.campaign.changes import Change, GrowingProcedure, SpaceMembers, change_of
 from captime.campaign.external_runs import (
     listed_rows,
     outcome_told,
@@ -37,7 +38,6 @@ from captime.campaign.identity import (
 )
 from captime.campaign.journal import LedgerJournal, Recorder
 from captime.campaign.resume import Steering, first_goal, new_changes
-from captime.campaign.space_members import GrowingProcedure, SpaceMembers
 from captime.certificate import Certificate
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
@@ -47,7 +47,7 @@ from captime.live import Journal, NoJournal, tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunRequest, Status
 from captime.scenario.configurations import SpaceLike
-from captime.scenario.question import Change, Question, change_of
+from captime.scenario.spec import Question
 from captime.skeptic.audit import Audit, audit
 from captime.utilities import Utility
 

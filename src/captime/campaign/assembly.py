@@ -21,8 +21,7 @@ from captime.ledger import LedgerReader
 from captime.live import Observer
 from captime.programs.function import FunctionProgram
 from captime.programs.protocol import Program
-from captime.scenario.question import Question
-from captime.scenario.spec import WHICH_CLUSTER, CampaignSpec, RunSettings, StopRules, allowed_cores
+from captime.scenario.spec import WHICH_CLUSTER, CampaignSpec, Question, RunSettings, StopRules, allowed_cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.bounds.mixture import log_wealth
+from captime.campaign.changes import settings_of
 from captime.campaign.judge_candidates import in_space, instances_of, on_some
 from captime.campaign.measurement import difference, log_inverse_of
-from captime.campaign.space_members import settings_of
 from captime.campaign.validation import Worth, on_generated, used_in_tuning
 from captime.certificate import check_delta
 from captime.errors import ScenarioError

@@ -26,8 +26,8 @@ from captime.scenario.configurations import (
 from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
 from captime.scenario.models import InstancesSection
-from captime.scenario.question import Question
 from captime.scenario.sections import population_of
+from captime.scenario.spec import Question
 from captime.spaces import Proposer, order_for
 from captime.streams import FiniteStream, InstanceStream, finite
 from captime.streams.files import from_values

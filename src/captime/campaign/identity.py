@@ -19,7 +19,7 @@ from captime.procedures.duels import COARSEST_STEP, difference_step
 from captime.scenario import Scenario
 from captime.scenario.configurations import order_on_record
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
-from captime.scenario.question import GOAL_OPTIONS, Question
+from captime.scenario.spec import GOAL_OPTIONS, Question
 from captime.streams import FiniteStream, InstanceStream
 
 _GOAL, _LENGTH, _LISTED, _STEP, _SHORT = "goal", "length", "listed", "difference_step", "short_captimes"

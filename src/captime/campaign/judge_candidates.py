@@ -12,8 +12,7 @@ from captime.campaign.validation import Worth
 from captime.errors import ScenarioError
 from captime.programs.protocol import Configuration, Setting
 from captime.scenario import Scenario
-from captime.scenario.question import Question
-from captime.scenario.spec import CampaignSpec
+from captime.scenario.spec import CampaignSpec, Question
 from captime.spaces import Space
 from captime.spaces.values import Value
 from captime.streams import FiniteStream, Instance

@@ -20,8 +20,7 @@ from captime.ledger.reading import Columns, which_mean
 from captime.live import Observer
 from captime.procedures.survey import Survey
 from captime.runs import Meaning
-from captime.scenario.question import Question
-from captime.scenario.spec import RunSettings
+from captime.scenario.spec import Question, RunSettings
 from captime.sources import RuntimeTable
 
 SURVEY = "survey"

@@ -19,7 +19,7 @@ from captime.ledger.reading import FLAT_COLUMNS, which_mean
 from captime.live import LiveOutcome
 from captime.runs import RunOutcome
 from captime.scenario import Scenario
-from captime.scenario.question import Question
+from captime.scenario.spec import Question
 
 # What became of all the runs, counted: by verdict, by warning; and whether the measurements can be trusted.
 

@@ -6,10 +6,20 @@ from dataclasses import replace
 from typing import Protocol, assert_never
 
 from captime.campaign.abort_rules import AbortRules
+from captime.campaign.changes import (
+    AddedConfigurations,
+    Change,
+    MoreInstances,
+    SpaceMembers,
+    add_configurations,
+    change_of,
+    configuration_of,
+    set_goal,
+    set_length,
+)
 from captime.campaign.identity import Growth, order_listed
 from captime.campaign.journal import LedgerJournal
 from captime.campaign.result import OutcomeCounts
-from captime.campaign.space_members import SpaceMembers, configuration_of
 from captime.campaign.transfer import NOTE, EarlierCampaigns
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -20,18 +30,7 @@ from captime.ledger.rows import Added, Asked, ConfigRow, Event, Noted, Observed,
 from captime.live import tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
-from captime.scenario.question import (
-    AddedConfigurations,
-    Change,
-    Goal,
-    MoreInstances,
-    Question,
-    add_configurations,
-    change_of,
-    goal_of,
-    set_goal,
-    set_length,
-)
+from captime.scenario.spec import Goal, Question, goal_of
 
 # Runs that were made before are remembered, not repeated; those that are made now are written down first.
 #

@@ -13,6 +13,7 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.campaign.abort_rules import PAIRS, AbortRules, refuse_if_not, try_twice
+from captime.campaign.changes import Change, GoalsInOrder, GrowingProcedure, SpaceMembers
 from captime.campaign.identity import (
     Growth,
     check_identity,
@@ -40,7 +41,6 @@ from captime.campaign.resume import (
     resume_campaign,
     write_off,
 )
-from captime.campaign.space_members import GrowingProcedure, SpaceMembers
 from captime.campaign.transfer import EarlierCampaigns, learned_words
 from captime.certificate import Population
 from captime.errors import CaptimeError, LedgerError, MachineUnfit, ScenarioError
@@ -57,8 +57,7 @@ from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey
 from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
-from captime.scenario.question import Change, GoalsInOrder, Question
-from captime.scenario.spec import RunSettings
+from captime.scenario.spec import Question, RunSettings
 from captime.spaces import Proposer
 from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
 from captime.tally import Tally

@@ -23,7 +23,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.reading import which_mean
 from captime.ledger.rows import ConfigRow, Noted, SampleRow
 from captime.scenario.identity import as_recorded_now, difference, plain
-from captime.scenario.question import Question
+from captime.scenario.spec import Question
 from captime.spaces import Known, Settings, Space
 from captime.streams.finite import TARGET, InstanceStream, Seeds
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from captime.arrays import FloatArray
 from captime.bounds import Mixture
-from captime.campaign.space_members import configuration_of
+from captime.campaign.changes import configuration_of
 from captime.certificate import check_delta
 from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger.rows import ConfigRow, SampleRow
 from captime.scenario import Scenario
 from captime.scenario.errors import SourceLocation
 from captime.scenario.models import InstancesSection
-from captime.scenario.question import Question
+from captime.scenario.spec import Question
 from captime.sources import RuntimeTable
 from captime.streams import FiniteStream, GeneratedStream, Instance
 from captime.streams.files import digest_of_file

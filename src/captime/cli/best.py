@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from captime.campaign.space_members import configuration_of
+from captime.campaign.changes import configuration_of
 from captime.certificate import Certificate
 from captime.cli.shared import LedgerArgument, ledger_of, say_missing, scenario_on_record
 from captime.errors import ScenarioError

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from captime.campaign.changes import goal_on_record
 from captime.campaign.transfer import learned_words
 from captime.certificate import Population
 from captime.cli.shared import LedgerArgument, ledger_of, print_table, say_missing
@@ -39,7 +40,6 @@ from captime.report.words import (
     statement,
 )
 from captime.runs import RunRequest, Status, Verdict
-from captime.scenario.question import goal_on_record
 from captime.utilities.formula import duration_text
 
 _EVENTS = 5

@@ -23,7 +23,7 @@ from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
 from captime.procedures.protocol import Procedure, ProcedureWrapper
 from captime.report.known_runs import KnownRuns, known_runs, lottery_of, score_ends
-from captime.scenario.question import Question
+from captime.scenario.spec import Question
 from captime.tally import Tally
 from captime.utilities import Utility
 

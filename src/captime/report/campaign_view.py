@@ -43,7 +43,7 @@ from captime.report.words import (
     rounded_up,
     slot_names,
 )
-from captime.scenario.question import Question
+from captime.scenario.spec import Question
 from captime.tally import Tally
 from captime.utilities.formula import duration_text, rounded_time
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from captime.campaign.changes import goal_on_record
 from captime.campaign.external_runs import KIND as ASKED_AND_TOLD
 from captime.campaign.identity import population_on_record
 from captime.campaign.result import disturbing
@@ -30,7 +31,6 @@ from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
 from captime.report.story import Story, trend_of
 from captime.report.words import SAME_TIME, STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
-from captime.scenario.question import goal_on_record
 from captime.utilities.formula import duration_text
 
 Standing = Literal["checked", "assumed", "doubtful"]

@@ -16,7 +16,7 @@ from captime.files import check_limited, open_limited
 from captime.procedures.baselines import BASELINES
 from captime.report.story import ProgressCurve, Story
 from captime.report.words import SAME_TIME, STOPPED_ON_RECORD, Account, cpu_time, rounded_up, why_stopped
-from captime.scenario.question import goal_of
+from captime.scenario.spec import goal_of
 from captime.simulation import Pooled, Simulation
 from captime.trace import BOOK_COLUMNS, COLUMNS, Trace
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from captime.campaign.abort_rules import HOPELESS, UNANSWERED
 from captime.certificate import Certificate, Population
 from captime.ledger.ownership import SlotUse
-from captime.scenario.question import Goal
+from captime.scenario.spec import Goal
 from captime.utilities.formula import duration_text
 
 

@@ -35,10 +35,10 @@ from captime.scenario.configurations import (
 )
 from captime.scenario.errors import SourceLocation, refused
 from captime.scenario.models import ScenarioModel, StopSection
-from captime.scenario.question import Question
 from captime.scenario.sections import conditions_of, population_of, program_of, stream_of
 from captime.scenario.spec import (
     CampaignSpec,
+    Question,
     RunSettings,
     StopRules,
     allowed_cores,

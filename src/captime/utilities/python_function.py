@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from captime.arrays import FloatArray
 from captime.errors import UtilityError
-from captime.utilities.formula import number_text, require, shown, times, values
+from captime.utilities.formula import Utility, number_text, require, shown, times, values
 
 # The inverse of a falling function without a closed form, exact to the last bit of a time.
 
@@ -330,3 +330,61 @@ def _imported(module: str, attribute: str) -> Callable[[Any], Any]:
             raise UtilityError(f"python: the module {module!r} has no {attribute!r}, expected a function of seconds")
         found = getattr(found, part)
     return cast("Callable[[Any], Any]", found)
+
+
+# Utilities from functions in other units, and from distributions.
+
+
+def from_callable(
+    function: Callable[[Any], Any],
+    *,
+    name: str = "",
+    breakpoints: Sequence[float] = (),
+    zero_tail: bool = False,
+) -> Utility:
+    """Return a Python function of seconds as a utility, after validation.
+
+    Args:
+        function: of an array or of single numbers; 1 at 0, never rising, falling to 0.
+        name: what to call it in messages (default: where it can be imported from).
+        breakpoints: where it jumps or bends.
+        zero_tail: a statement that its limit is 0, however slowly it gets there.
+
+    Raises:
+        UtilityError: it is not a utility; the message names the moment.
+    """
+    return PythonFunction(function, name, tuple(breakpoints), zero_tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """A utility made from a function in other units.
+
+    Attributes:
+        utility: (v - v(∞)) / (v(0) - v(∞)).
+        factor: v(0) - v(∞): an epsilon in utility times this factor is an epsilon in the units of v.
+    """
+
+    utility: Utility
+    factor: float
+
+
+def normalised(
+    function: Callable[[Any], Any],
+    *,
+    at_zero: float,
+    at_infinity: float,
+    name: str = "",
+    breakpoints: Sequence[float] = (),
+) -> Normalised:
+    """Return a falling function with any limits, like euros left, as a utility and the factor back to its own units.
+
+    Args:
+        function: of an array or of single numbers, never rising.
+        at_zero: its value at 0.
+        at_infinity: its limit; stating it is the proof that the tail of the utility is 0.
+        name: what to call it in messages.
+        breakpoints: where it jumps or bends.
+    """
+    utility = PythonFunction(function, name, tuple(breakpoints), True, at_zero, at_infinity)
+    return Normalised(utility, utility.at_zero - utility.at_infinity)
