@@ -20,8 +20,8 @@ import numpy as np
 from captime.certificate import Certificate
 from captime.ledger import ConfigRow, Ledger, SampleRow
 from captime.plans import RandomCaptimes, Schedule
-from captime.report.page import report_page, write_report
 from captime.report.ledger_data import read_story
+from captime.report.page import report_page, write_report
 from captime.report.views import figures_of
 from captime.runs import RunOutcome, RunRequest, Status
 from captime.utilities import parse_utility

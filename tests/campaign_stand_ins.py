@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from captime.campaign import Question
+from captime.campaign import CampaignQuestion
 from captime.campaign.run import MakeExecutor
 from captime.executors import VirtualExecutor
 from captime.executors.protocol import Executor
@@ -77,9 +77,11 @@ def small_table(n_configs: int = 5, n_instances: int = 4000) -> RuntimeTable:
     return synthetic_table(3, n_configs, n_instances, limit=900.0, spread=0.6)
 
 
-def question_on(table: RuntimeTable, *, epsilon: float = 0.2, repeatable: bool = True, **more: object) -> Question:
+def question_on(
+    table: RuntimeTable, *, epsilon: float = 0.2, repeatable: bool = True, **more: object
+) -> CampaignQuestion:
     """Which configuration of the table is best?"""
-    return Question(
+    return CampaignQuestion(
         program=Recorded(repeatable=repeatable),
         stream=Numbered(table.n_instances),
         configs=[ConfigRow(index, name) for index, name in enumerate(table.configs)],

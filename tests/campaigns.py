@@ -15,7 +15,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds import Bound
 from captime.budget import FailureBudget
 from captime.drive import Outcome, drive
-from captime.intervals import Ends, Intervals
+from captime.intervals import IntervalEnds, Intervals
 from captime.plans import Plan
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.lockstep import Lockstep, _Rounds
@@ -166,7 +166,7 @@ def wrong_stories(
             question = Question(world.draw(rng, n_instances), procedure, utility=str(world.utility), delta=delta)
             outcome, made = question.run()
             ends = getattr(made, "intervals", None)
-            assert isinstance(ends, Ends)
+            assert isinstance(ends, IntervalEnds)
             upper = np.ones(world.n_configs)
             upper[counted] = ends.upper[counted]
             wrong += _any_wrong(world.truth, ends.lower, upper) or false_certificate(outcome, world.truth)

@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 import numpy as np
 
 from campaign_stand_ins import question_on, virtual_slots
-from captime.campaign import Question, RunSettings, run_campaign
+from captime.campaign import CampaignQuestion, RunSettings, run_campaign
 from captime.certificate import Certificate
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
@@ -40,7 +40,7 @@ def shared_memory() -> Path:
     return made
 
 
-def raced_question(procedure: str = "race") -> tuple[RuntimeTable, Question]:
+def raced_question(procedure: str = "race") -> tuple[RuntimeTable, CampaignQuestion]:
     """Twelve configurations with settings, some of them conditional, one that crashes now and then."""
     table = synthetic_table(7, RACE_CONFIGS, 3000, limit=900.0)
     seconds = table.seconds.copy()

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from campaign_stand_ins import question_on, small_table, virtual_slots
-from captime.campaign import CampaignResult, Question, RunSettings, run_campaign
+from captime.campaign import CampaignQuestion, CampaignResult, RunSettings, run_campaign
 from captime.ledger.rows import ConfigRow
 from captime.scenario.configurations import canonical, listed_of, space_as_begun
 from captime.spaces import Proposer, Space, read_space_section
@@ -18,7 +18,7 @@ def instances_of(count: int) -> dict[str, object]:
     return {"sampling": "given", "seed": 0, "list": [[f"instance-{position}", ""] for position in range(count)]}
 
 
-def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object) -> Question:
+def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object) -> CampaignQuestion:
     """Which of the first n rows is best, asked of a campaign that was begun with fewer?"""
     base = question_on(TABLE, **more)  # type: ignore[arg-type] # whatever a test wants to say
     rows = [replace(base.configs[index], settings={"settings": {}}) for index in order or range(n)]
@@ -33,14 +33,14 @@ def asked(n: int, begun: int, *, order: list[int] | None = None, **more: object)
     return replace(base, configs=rows[:begun], newcomers=tuple(rows[begun:]), identity=identity)
 
 
-def go(question: Question, path: Path, order: str, **more: object) -> CampaignResult:
+def go(question: CampaignQuestion, path: Path, order: str, **more: object) -> CampaignResult:
     """On with it, or begin."""
     manner = RunSettings(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
     ordered = _in_order(question, manner)
     return run_campaign(ordered, path, manner, make_executor=virtual_slots(TABLE, 2), **more)  # type: ignore[arg-type]
 
 
-def _in_order(question: Question, manner: RunSettings) -> Question:
+def _in_order(question: CampaignQuestion, manner: RunSettings) -> CampaignQuestion:
     """The question with the order of telling in its identity, as a scenario has it."""
     window = manner.window if manner.order == "fixed" else None
     return replace(question, identity={**question.identity, "order": manner.order, "window": window})
@@ -60,7 +60,7 @@ class Section:
         return read_space_section(section, "here", Path())
 
 
-def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: object) -> Question:
+def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: object) -> CampaignQuestion:
     """Rows of the wide table stand for whatever is drawn, proposed or named."""
     full = Proposer(Section(favourites).space(), 0, model=model)
     proposer = space_as_begun(full, begun + 1)
@@ -83,7 +83,7 @@ def on_space(favourites: int, *, model: bool = True, begun: int = 1, **more: obj
     return replace(base, configs=rows[: begun + 1], newcomers=tuple(rows[begun + 1 :]), identity=identity)
 
 
-def search(question: Question, path: Path, order: str = "arrival", **more: object) -> CampaignResult:
+def search(question: CampaignQuestion, path: Path, order: str = "arrival", **more: object) -> CampaignResult:
     """A campaign on the space."""
     manner = RunSettings(jobs=2, order=order)  # type: ignore[arg-type] # one of two words
     ordered = _in_order(question, manner)

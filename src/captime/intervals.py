@@ -15,7 +15,7 @@ from captime.plans import Plan
 
 
 @dataclass(slots=True)
-class Ends:
+class IntervalEnds:
     """Both ends of every configuration's expected utility as they stand, [0, 1] at first.
 
     Attributes:
@@ -38,7 +38,7 @@ class Ends:
 
 
 @dataclass(slots=True)
-class Intervals(Ends):
+class Intervals(IntervalEnds):
     """Ends with the bound that moves them, and the certificate drawn from them.
 
     Args:

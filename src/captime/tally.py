@@ -111,7 +111,7 @@ class Outlook(Protocol):
 
 
 @dataclass(slots=True)
-class Standing:
+class PrefixSums:
     """An outlook of one round: what the tally says now."""
 
     config: IntArray
@@ -128,9 +128,9 @@ class Standing:
         return True
 
 
-def standing(tally: Tally, config: IntArray) -> Standing:
+def standing(tally: Tally, config: IntArray) -> PrefixSums:
     """Return what the tally says now about configurations that stand at the same position."""
-    return Standing(
+    return PrefixSums(
         config,
         tally.level.take(config),
         tally.n[config[:1]],

@@ -11,6 +11,7 @@ from captime.report.ledger_data import Story, read_story
 from browsers import Page, browser
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.ownership import SlotBoard, SlotId
+from captime.report.ledger_data import LedgerData, read_story
 from captime.report.page import report_page, write_report
 from captime.report.views import FIGURES, figures_of
 from captime.report.views.duel import duel
@@ -35,20 +36,20 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def story() -> Story:
+def story() -> LedgerData:
     """A race."""
     return read_story(raced_ledger())
 
 
 @pytest.fixture(scope="module")
-def report(story: Story) -> str:
+def report(story: LedgerData) -> str:
     """Address of its report."""
     path = shared_memory() / "race.html"
     write_report(report_page(story, figures_of(story)), path)
     return path.as_uri()
 
 
-def test_the_report_opens_without_complaint_and_has_every_mark(chromium: Any, report: str, story: Story) -> None:
+def test_the_report_opens_without_complaint_and_has_every_mark(chromium: Any, report: str, story: LedgerData) -> None:
     """As many marks as the ledger has rows for them."""
     seen = Page(chromium)
     seen.page.goto(report)
@@ -87,7 +88,7 @@ def test_words_appear_under_the_pointer(chromium: Any, report: str) -> None:
     seen.page.close()
 
 
-def test_any_two_can_be_compared_on_the_page(chromium: Any, report: str, story: Story) -> None:
+def test_any_two_can_be_compared_on_the_page(chromium: Any, report: str, story: LedgerData) -> None:
     """Marks, interval and axes are those of the pair; turned around, the interval turns; a pair is two."""
     seen = Page(chromium)
     seen.page.goto(report)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from captime.report.ledger_data import ProgressCurve, Story
 from scipy.stats import binom, lognorm
 
 from captime.arrays import FloatArray
 from captime.plans import RandomCaptimes, Schedule
 from captime.report.known_runs import ANSWERED, CUT, FAILED, CaptimeDraws, KnownRuns, scores_of
+from captime.report.ledger_data import LedgerData, ProgressCurve
 from captime.report.views.duel import duel
 from captime.report.views.runtimes import distributions
 from captime.report.views.whatif import expected
@@ -83,7 +83,7 @@ def count_misses(share: float) -> Misses:
         for look in LOOKS:
             shown = runs.where(np.flatnonzero(runs.position < look))
             scores = scores_of(shown, 2, UTILITY, lottery, DELTA)
-            story = Story(
+            story = LedgerData(
                 Path("world"), ["a", "b"], progress, None, runs=shown, scores=scores, utility=UTILITY, lottery=lottery
             )
             known = distributions(story)
@@ -129,7 +129,7 @@ def test_the_band_for_late_captimes_alone_would_be_wrong_if_the_data_chose_them(
         )
         nothing = np.empty(0)
         progress = ProgressCurve(nothing, nothing, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
-        known = distributions(Story(Path("w"), ["a"], progress, None, runs=bad, utility=UTILITY, lottery=lottery))
+        known = distributions(LedgerData(Path("w"), ["a"], progress, None, runs=bad, utility=UTILITY, lottery=lottery))
         assert known is not None
         real = truth(0, known.moments)
         missed += bool(((known.lower[0] > real + 1e-9) | (known.upper[0] < real - 1e-9)).any())

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import read_story
 
 from captime.dashboard.server import Live, assets
 from captime.dashboard.state import QUERY_SECONDS, LedgerFollower, live_part, state_of
 from captime.errors import StorageTrouble
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.ownership import SlotBoard, SlotId
+from captime.report.ledger_data import read_story
 from captime.runs import RunOutcome, RunRequest, Status
 from dashboard_server import Served, served
 from report_ledgers import SCENARIO, hand_written, raced_ledger, shared_memory

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import ProgressCurve, Story
 
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime.bounds.mixture import PairedMixture, sine_nodes
@@ -15,11 +14,13 @@ from captime.certificate import Certificate
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
 from captime.procedures import Problem
-from captime.procedures.board import Board
-from captime.procedures.duels import COARSEST_STEP, Duels, difference_grid, difference_step, margins
+from captime.procedures.duels import Duels
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.race import Race
+from captime.procedures.race_terms import COARSEST_STEP, difference_grid, difference_step, margins
+from captime.procedures.scoreboard import Scoreboard
 from captime.report.campaigned import assumptions
+from captime.report.ledger_data import LedgerData, ProgressCurve
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, table_of
@@ -77,9 +78,9 @@ def test_a_duel_counts_what_a_challenger_may_still_be_worth() -> None:
     """Scores from 0 to 1 are not scores of 0: nothing is shown against what may have scored more than the leader."""
     shown = []
     for high in (0.0, 1.0):
-        board = Board(2, 0.8)
-        board.settle(0, np.full(300, 0.9), np.full(300, 0.9))
-        board.settle(1, np.zeros(300), np.full(300, high))
+        board = Scoreboard(2, 0.8)
+        board.add(0, np.full(300, 0.9), np.full(300, 0.9), race=True)
+        board.add(1, np.zeros(300), np.full(300, high), race=True)
         duels = Duels(2, margins(0.05))
         duels.restart(board, 0)
         shown.append(float(duels.margins(board, 0, np.array([1]), 3.0)[0]))
@@ -110,11 +111,11 @@ def test_fixed_captimes_show_an_end_that_holds_whoever_is_the_best() -> None:
 # ---------------------------------------------------------------------- words
 
 
-def story_of(**more: object) -> Story:
+def story_of(**more: object) -> LedgerData:
     """A story without runs."""
     none, no_configs = np.empty(0), np.empty(0, dtype=np.int64)
     progress = ProgressCurve(none, none, none, no_configs, no_configs)
-    return Story(Path("a.ledger"), ["a", "b"], progress, None, **more)  # type: ignore[arg-type] # what is asked
+    return LedgerData(Path("a.ledger"), ["a", "b"], progress, None, **more)  # type: ignore[arg-type] # what is asked
 
 
 def test_intervals_hold_at_all_times_only_where_nobody_joins() -> None:

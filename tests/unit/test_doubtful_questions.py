@@ -15,6 +15,7 @@ from captime.campaign.run import mean_scores
 from captime.cli import app
 from captime.errors import TargetProgramError
 from captime.report.campaigned import Showing, doubts
+from captime.report.ledger_data import read_story
 from captime.report.ledger_words import account_of_story
 from captime.report.words import cpu_time
 from captime.tally import Tally

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import read_story
 
+from captime.report.ledger_data import read_story
 from captime.report.views import FIGURES
 from captime.report.views.importance import FEWEST, importance_view, importances
 from captime.spaces import Known, Settings, Space, read_space_section

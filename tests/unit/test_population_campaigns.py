@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import read_story
 from typer.testing import CliRunner
 
 import captime
@@ -18,6 +17,7 @@ from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
 from captime.procedures.fixed_set import FixedSetRace
 from captime.report.campaigned import assumptions
+from captime.report.ledger_data import read_story
 from captime.scenario import scenario_of
 from captime.skeptic import audit
 

@@ -10,6 +10,7 @@ from captime.report.ledger_data import Pace, floor_of
 from captime.certificate import Certificate, Population
 from captime.report.campaigned import these_words
 from captime.report.known_runs import lottery_of
+from captime.report.ledger_data import Pace, floor_of
 from captime.report.simulated import certificate_json
 from captime.report.words import Account, claim_lines, lines, next_steps, seeds_of, statement, why_stopped
 from captime.scenario.spec import Goal

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import Story, read_story
 
 from captime.bounds.dkw import uniform_dkw_radius, utility_bounds
 from captime.evidence import Evidence
@@ -15,6 +14,7 @@ from captime.ledger import LedgerReader
 from captime.live import walk_again
 from captime.report.charts.chart import Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
+from captime.report.ledger_data import LedgerData, read_story
 from captime.report.views.dominance import dominance_view, heat
 from captime.report.views.duel import duel, duel_view
 from captime.report.views.intervals import certified, epsilon_at, thinned
@@ -27,13 +27,13 @@ from report_ledgers import UTILITY, hand_written, raced_ledger, raced_question, 
 
 
 @pytest.fixture(scope="module")
-def story() -> Story:
+def story() -> LedgerData:
     """A race, from its ledger."""
     return read_story(raced_ledger())
 
 
 @pytest.fixture
-def by_hand(tmp_path: Path) -> Story:
+def by_hand(tmp_path: Path) -> LedgerData:
     """The ledger that was written by hand."""
     with hand_written(tmp_path / "hand.ledger"):
         return read_story(tmp_path / "hand.ledger")
@@ -56,7 +56,7 @@ def plain_runs(kind: list[int], seconds: list[float], captime: list[float]) -> K
     )
 
 
-def test_what_is_known_of_every_run_is_what_the_rows_say(by_hand: Story) -> None:
+def test_what_is_known_of_every_run_is_what_the_rows_say(by_hand: LedgerData) -> None:
     """Attempts are joined, losses and runs under way are open, orphans count nothing."""
     runs = by_hand.runs
     assert runs is not None
@@ -84,7 +84,7 @@ def test_what_is_known_of_every_run_is_what_the_rows_say(by_hand: Story) -> None
     assert runs.cost.sum() == pytest.approx(1 + 2 + 3 + 4 + 5 + 4 + 30 + 2 + 0.5 + 0.25 + 8 + 1)
 
 
-def test_scores_without_draws_are_the_utility_with_open_ends(by_hand: Story) -> None:
+def test_scores_without_draws_are_the_utility_with_open_ends(by_hand: LedgerData) -> None:
     """u(60 - t)/60 for answers; cut, stopped and open runs reach from 0 to what an answer just then would be worth."""
     scores, runs = by_hand.scores, by_hand.runs
     assert scores is not None
@@ -124,7 +124,7 @@ def test_scores_of_a_campaign_are_those_its_procedure_was_told(procedure: str) -
         assert told.scores.lower[config] <= told.scores.upper[config]
 
 
-def test_the_staircase_is_the_ledgers_certificates(story: Story) -> None:
+def test_the_staircase_is_the_ledgers_certificates(story: LedgerData) -> None:
     """Row by row; and thinning keeps the first and the last."""
     with LedgerReader(raced_ledger()) as reader:
         rows = reader.certificates()
@@ -139,7 +139,7 @@ def test_the_staircase_is_the_ledgers_certificates(story: Story) -> None:
     assert (places[0], places[-1]) == (0, len(many) - 1)
 
 
-def test_who_left_the_race_is_who_is_no_candidate(story: Story) -> None:
+def test_who_left_the_race_is_who_is_no_candidate(story: LedgerData) -> None:
     """The notes of a campaign lead to the number that its last certificate has."""
     assert len(story.in_race) == story.progress.candidates[-1]
     assert story.leader in story.in_race
@@ -147,7 +147,7 @@ def test_who_left_the_race_is_who_is_no_candidate(story: Story) -> None:
     assert left | story.in_race == set(range(len(story.names)))
 
 
-def test_time_and_runs_add_up_to_the_ledgers(story: Story) -> None:
+def test_time_and_runs_add_up_to_the_ledgers(story: LedgerData) -> None:
     """Nothing is lost between the rows and the figure, and every run is in the heat map once."""
     with LedgerReader(raced_ledger()) as reader:
         counts = reader.counts()
@@ -163,7 +163,7 @@ def test_time_and_runs_add_up_to_the_ledgers(story: Story) -> None:
     assert grid.kind.shape[1] <= 17
 
 
-def test_captimes_rise_in_steps_only_where_captimes_rise(story: Story) -> None:
+def test_captimes_rise_in_steps_only_where_captimes_rise(story: LedgerData) -> None:
     """A ladder has a staircase for each configuration; chance has a median and a longest."""
     drawn, raised = captimes(story), captimes(read_story(raced_ledger("up")))
     assert drawn is not None
@@ -212,7 +212,7 @@ def test_certain_utilities_agree_with_the_bounds_family() -> None:
             assert upper[config] - exact[1] <= 0.02
 
 
-def test_what_if_holds_estimates_between_certain_ends(story: Story) -> None:
+def test_what_if_holds_estimates_between_certain_ends(story: LedgerData) -> None:
     """For every family and member; a deadline's utility is the share answered by then; regret is never negative."""
     answers = what_if(story)
     assert answers is not None
@@ -235,7 +235,7 @@ def test_what_if_holds_estimates_between_certain_ends(story: Story) -> None:
     np.testing.assert_allclose(deadline.estimate[story.leader][both], shares[both], atol=1e-12)
 
 
-def test_what_if_reaches_from_a_second_to_an_hour_whatever_was_measured(story: Story, by_hand: Story) -> None:
+def test_what_if_reaches_from_a_second_to_an_hour_whatever_was_measured(story: LedgerData, by_hand: LedgerData) -> None:
     """The fixed families have the same numbers for all campaigns; beyond the longest captime little is certain."""
     for told in (story, by_hand):
         answers = what_if(told)
@@ -255,7 +255,7 @@ def test_what_if_reaches_from_a_second_to_an_hour_whatever_was_measured(story: S
         assert np.isnan(deadline.estimate[np.ix_(open_ended, beyond)]).all()
 
 
-def test_many_utilities_at_once_are_one_after_the_other(story: Story) -> None:
+def test_many_utilities_at_once_are_one_after_the_other(story: LedgerData) -> None:
     """The families are what `expected` says of each of their members."""
     answers = what_if(story)
     assert answers is not None
@@ -267,7 +267,7 @@ def test_many_utilities_at_once_are_one_after_the_other(story: Story) -> None:
                 np.testing.assert_allclose(one, column[:, place], atol=1e-3 if family.name == "parc" else 1e-9)
 
 
-def test_what_if_agrees_with_the_scores_under_the_campaigns_own_utility(story: Story) -> None:
+def test_what_if_agrees_with_the_scores_under_the_campaigns_own_utility(story: LedgerData) -> None:
     """Two roads to one number: draws by position, and the whole distribution."""
     answers = what_if(story)
     assert answers is not None
@@ -278,7 +278,7 @@ def test_what_if_agrees_with_the_scores_under_the_campaigns_own_utility(story: S
     assert (upper >= story.scores.lower).all()
 
 
-def test_the_largest_loss_is_the_largest_over_deadlines(story: Story) -> None:
+def test_the_largest_loss_is_the_largest_over_deadlines(story: LedgerData) -> None:
     """Every utility is a mixture of deadlines, so no utility loses more than the worst deadline."""
     answers = what_if(story)
     assert answers is not None
@@ -292,7 +292,7 @@ def test_the_largest_loss_is_the_largest_over_deadlines(story: Story) -> None:
     assert found.dominates()[0, 0]
 
 
-def test_effects_are_averages_over_those_who_share_a_value(story: Story) -> None:
+def test_effects_are_averages_over_those_who_share_a_value(story: LedgerData) -> None:
     """By hand for a switch; a conditional parameter has a group for those who lack it."""
     scores = story.scores
     assert scores is not None
@@ -312,7 +312,7 @@ def test_effects_are_averages_over_those_who_share_a_value(story: Story) -> None
     assert places["decay"][0] == 0.0
 
 
-def test_a_duel_is_the_same_seen_from_the_other_side(story: Story) -> None:
+def test_a_duel_is_the_same_seen_from_the_other_side(story: LedgerData) -> None:
     """Positions that both ran, and an interval that turns around."""
     first, second = story.leader, int(story.ranking()[1])
     one, other = duel(story, first, second), duel(story, second, first)
@@ -326,7 +326,7 @@ def test_a_duel_is_the_same_seen_from_the_other_side(story: Story) -> None:
     assert one.lower <= one.estimate <= one.upper
 
 
-def test_runs_that_took_no_time_do_not_stretch_the_axes(story: Story) -> None:
+def test_runs_that_took_no_time_do_not_stretch_the_axes(story: LedgerData) -> None:
     """Stopped before they began: they stand at the edge of what the others span, and the page is told the truth."""
     assert story.runs is not None
     runs = story.runs
@@ -343,7 +343,7 @@ def test_runs_that_took_no_time_do_not_stretch_the_axes(story: Story) -> None:
     assert 10.0 ** json.loads(json.dumps(made.versus.data))["ends"][0] >= shortest / 2.0
 
 
-def test_dominance_is_about_the_recommended_one_or_nobody(story: Story) -> None:
+def test_dominance_is_about_the_recommended_one_or_nobody(story: LedgerData) -> None:
     """With few runs of the leader there is no estimate of it, and the next one does not take its place."""
     assert dominance_view(story) is not None
     assert story.runs is not None
@@ -352,7 +352,7 @@ def test_dominance_is_about_the_recommended_one_or_nobody(story: Story) -> None:
     assert dominance_view(replace(story, runs=story.runs.where(few))) is None
 
 
-def test_any_two_on_the_page_are_the_ledgers_runs(story: Story) -> None:
+def test_any_two_on_the_page_are_the_ledgers_runs(story: LedgerData) -> None:
     """What the script of the page is given: every pair with its interval, every run with its time and its end."""
     made = duel_view(story)
     assert made is not None
@@ -381,7 +381,7 @@ def test_any_two_on_the_page_are_the_ledgers_runs(story: Story) -> None:
         assert sorted(rows) == sorted(known.values())
 
 
-def test_a_million_cells_have_no_room_for_doubt(story: Story) -> None:
+def test_a_million_cells_have_no_room_for_doubt(story: LedgerData) -> None:
     """The band is a distribution function on both sides, inside [0, 1], and holds the estimate."""
     known = distributions(story)
     assert known is not None

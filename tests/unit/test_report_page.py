@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from captime import simulate
 from captime.cli import app
 from captime.report.charts.chart import Node, element
+from captime.report.ledger_data import read_story
 from captime.report.ledger_words import assumptions_on_record, quality, stopped_words
 from captime.report.page import report_page
 from captime.report.simulated import write_trace

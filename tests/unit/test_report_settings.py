@@ -5,6 +5,7 @@ from dataclasses import replace
 from captime.report.ledger_data import Story, read_story
 
 from captime.report.known_runs import ScoreIntervals
+from captime.report.ledger_data import LedgerData, read_story
 from captime.report.page import many_settings, report_page
 from captime.report.views.parameters import columns, effects, value_text
 from report_ledgers import raced_ledger
@@ -12,7 +13,7 @@ from report_ledgers import raced_ledger
 NAMES = [f"p{each:03d}" for each in range(40)]
 
 
-def on_space(**more: object) -> Story:
+def on_space(**more: object) -> LedgerData:
     """A race, told as if its first three configurations had come from a space of forty parameters."""
     story = read_story(raced_ledger())
     usual: dict[str, object] = dict.fromkeys(reversed(NAMES), 1)

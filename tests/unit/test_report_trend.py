@@ -13,6 +13,7 @@ from captime.arrays import FloatArray
 from captime.campaign import run_campaign
 from captime.report.campaigned import account_of_campaign, campaign_json
 from captime.report.known_runs import ANSWERED, CUT, STOPPED, KnownRuns
+from captime.report.ledger_data import Trend, rank_correlation, read_story, trend_of
 from captime.report.ledger_words import assumptions_on_record
 from captime.sources import RuntimeTable
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import Pace
 from rich.console import Console
 
 from campaign_stand_ins import folder, ledger_in, question_on, small_table, virtual_slots
@@ -14,6 +13,7 @@ from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.procedures.protocol import Procedure
 from captime.report.campaign_view import ProgressView, campaign_view, plain_lines
+from captime.report.ledger_data import Pace
 from captime.utilities.formula import rounded_time
 from space_campaigns import on_space, search
 

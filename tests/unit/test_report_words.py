@@ -15,6 +15,7 @@ from captime.dashboard.state import LedgerFollower, state_of
 from captime.ledger import LedgerReader, Noted
 from captime.report.campaigned import account_of_campaign
 from captime.report.campaigned import assumptions as said_by_campaign
+from captime.report.ledger_data import LedgerData, ProgressCurve, read_story
 from captime.report.ledger_words import (
     account_of_ledger,
     account_of_story,
@@ -109,7 +110,7 @@ def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) ->
     steps = np.array([1.0, 2.0, 3.0, 4.0])
     epsilon, gamma = np.array([1.0, 0.6, 0.8, 0.3]), np.array([0.0, 0.0, 0.5, 0.5])
     whole = np.zeros(4, dtype=np.int64)
-    story = Story(tmp_path / "a.ledger", ["a"], ProgressCurve(steps, epsilon, gamma, whole, whole), None)
+    story = LedgerData(tmp_path / "a.ledger", ["a"], ProgressCurve(steps, epsilon, gamma, whole, whole), None)
     view = epsilon_view([story])
     assert view is not None
     assert view.table is not None
@@ -124,10 +125,10 @@ def test_the_figure_leaves_gamma_out_where_nothing_is_claimed(tmp_path: Path) ->
 # ------------------------------------------------------------------ what happened, and why it ended
 
 
-def a_story(path: Path, *notes: Noted, **scenario: object) -> Story:
+def a_story(path: Path, *notes: Noted, **scenario: object) -> LedgerData:
     """A ledger's story with nothing but notes and what was asked."""
     none, no_configs = np.empty(0), np.empty(0, dtype=np.int64)
-    return Story(
+    return LedgerData(
         path, ["a"], ProgressCurve(none, none, none, no_configs, no_configs), None, notes=notes, scenario=scenario
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from captime.campaign import Question
+from captime.campaign import CampaignQuestion
 from captime.certificate import Population
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
@@ -37,7 +37,7 @@ def of_newest(change: str) -> str:
     return f"UPDATE certificate SET {change} WHERE seq = (SELECT max(seq) FROM certificate)"
 
 
-def on_set(favourites: int, *, size: int = 40, known: int = 0, **more: Any) -> Question:
+def on_set(favourites: int, *, size: int = 40, known: int = 0, **more: Any) -> CampaignQuestion:
     """A campaign on a space about exactly `size` instances, of which `known` were there before."""
     asked = on_space(favourites, **more)
     listed = [Instance(f"i{number:03}", digest=f"{number:064x}") for number in range(size)]

@@ -3,6 +3,6 @@
 from captime.campaign.measurement import measure, table_of
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
-from captime.scenario.spec import Question, RunSettings, StopRules
+from captime.scenario.spec import CampaignQuestion, RunSettings, StopRules
 
-__all__ = ["CampaignResult", "Question", "RunSettings", "StopRules", "measure", "run_campaign", "table_of"]
+__all__ = ["CampaignQuestion", "CampaignResult", "RunSettings", "StopRules", "measure", "run_campaign", "table_of"]

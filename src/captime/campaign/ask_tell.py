@@ -47,7 +47,7 @@ from captime.live import Journal, NoJournal, tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunRequest, Status
 from captime.scenario.configurations import SpaceLike
-from captime.scenario.spec import Question
+from captime.scenario.spec import CampaignQuestion
 from captime.skeptic.audit import Audit, audit
 from captime.utilities import Utility
 
@@ -58,7 +58,7 @@ _STATUS: Mapping[str, Status] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RequestedRun:
     """Please make this run.
 
     Attributes:
@@ -187,7 +187,7 @@ class AskTell:
     # ------------------------------------------------------------------ the books
 
     def _fresh_books(
-        self, begun: Question, length: int | None = None
+        self, begun: CampaignQuestion, length: int | None = None
     ) -> tuple[Procedure, Evidence, SpaceMembers | None]:
         """Return the procedure and the evidence as they are before the first run."""
         question, roster = self._question, None
@@ -250,7 +250,7 @@ class AskTell:
 
     # ------------------------------------------------------------------ asking and telling
 
-    def ask(self, most: int = 1) -> list[Run]:
+    def ask(self, most: int = 1) -> list[RequestedRun]:
         """Return runs to make now, at most this number besides those that were asked for and not told yet."""
         evidence, procedure = self._evidence, self._procedure
         while procedure.finished() is None and (free := most - evidence.open + evidence.in_flight) > 0:
@@ -264,9 +264,9 @@ class AskTell:
             self._asked_ns |= dict.fromkeys(requests, time.monotonic_ns())
         return [self._run(request) for request in requests]
 
-    def _run(self, request: RunRequest) -> Run:
+    def _run(self, request: RunRequest) -> RequestedRun:
         element = self._question.stream.at(request.instance)
-        return Run(
+        return RequestedRun(
             request.config,
             self._settings(request.config),
             request.instance,
@@ -282,7 +282,7 @@ class AskTell:
             return self._given[config]
         return dict(self._question.configs[config].parameters)
 
-    def tell(self, run: Run, how: How, seconds: float, *, cost: float | None = None) -> None:
+    def tell(self, run: RequestedRun, how: How, seconds: float, *, cost: float | None = None) -> None:
         """Take what became of a run.
 
         Args:
@@ -324,7 +324,7 @@ class AskTell:
         return (time.monotonic_ns() - self._began_ns) / 1e9
 
     @property
-    def pending(self) -> list[Run]:
+    def pending(self) -> list[RequestedRun]:
         """Runs that were asked for and not told yet, oldest first; after a restart, those of before it."""
         return [self._run(request) for request in self._evidence.under_way()]
 

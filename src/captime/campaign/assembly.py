@@ -21,7 +21,7 @@ from captime.ledger import LedgerReader
 from captime.live import Observer
 from captime.programs.function import FunctionProgram
 from captime.programs.protocol import Program
-from captime.scenario.spec import WHICH_CLUSTER, CampaignSpec, Question, RunSettings, StopRules, allowed_cores
+from captime.scenario.spec import WHICH_CLUSTER, CampaignQuestion, CampaignSpec, RunSettings, StopRules, allowed_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Assembly:
     """
 
     spec: CampaignSpec
-    question: Question
+    question: CampaignQuestion
     ledger: Path
     settings: RunSettings
     jobs: int | None = None
@@ -47,7 +47,7 @@ class Assembly:
         cls,
         spec: CampaignSpec,
         ledger: Path,
-        question: Question | None = None,
+        question: CampaignQuestion | None = None,
         *,
         jobs: int | None = None,
         oversubscribe: bool = False,

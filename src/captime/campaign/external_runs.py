@@ -27,7 +27,7 @@ from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
 from captime.scenario.models import InstancesSection
 from captime.scenario.sections import population_of
-from captime.scenario.spec import Question
+from captime.scenario.spec import CampaignQuestion
 from captime.spaces import Proposer, order_for
 from captime.streams import FiniteStream, InstanceStream, finite
 from captime.streams.files import from_values
@@ -267,7 +267,7 @@ def question_for(
     ceiling: float,
     repeatable: bool,
     population: Population,
-) -> Question:
+) -> CampaignQuestion:
     """Return the question, with an identity that a ledger can belong to; the names are those of `AskTell`."""
     worth = utility_of(utility)
     if rows is None:
@@ -298,7 +298,7 @@ def question_for(
             **({} if population is Population.DRAWN else {"population": population.value}),
         },
     }
-    return Question(
+    return CampaignQuestion(
         program=RunsMadeElsewhere(repeatable=repeatable),
         stream=stream,
         configs=rows,

@@ -19,7 +19,7 @@ from captime.procedures.duels import COARSEST_STEP, difference_step
 from captime.scenario import Scenario
 from captime.scenario.configurations import order_on_record
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of
-from captime.scenario.spec import GOAL_OPTIONS, Question
+from captime.scenario.spec import GOAL_OPTIONS, CampaignQuestion
 from captime.streams import FiniteStream, InstanceStream
 
 _GOAL, _LENGTH, _LISTED, _STEP, _SHORT = "goal", "length", "listed", "difference_step", "short_captimes"
@@ -44,7 +44,7 @@ class Growth:
     configurations: tuple[Any, ...] = ()
 
 
-def remembered(question: Question) -> dict[str, object]:
+def remembered(question: CampaignQuestion) -> dict[str, object]:
     """Return what a new ledger is told about the question."""
     listed = order_listed(question.stream, question.stream.describe().get("list"))
     beside: dict[str, object] = {} if listed is None else {_LISTED: listed}
@@ -159,7 +159,7 @@ def known_instances(path: Path) -> list[str]:
     return [str(entry[0]) for entry in instances.get("list", ())]
 
 
-def check_identity(path: Path, question: Question) -> Growth:
+def check_identity(path: Path, question: CampaignQuestion) -> Growth:
     """Refuse to mix runs of one question with those of another; return what was added at the ends of the lists."""
     before, notes = recorded(path)
     now = _asked(plain(question.identity))

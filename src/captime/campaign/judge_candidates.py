@@ -12,7 +12,7 @@ from captime.campaign.validation import Worth
 from captime.errors import ScenarioError
 from captime.programs.protocol import Configuration, Setting
 from captime.scenario import Scenario
-from captime.scenario.spec import CampaignSpec, Question
+from captime.scenario.spec import CampaignQuestion, CampaignSpec
 from captime.spaces import Space
 from captime.spaces.values import Value
 from captime.streams import FiniteStream, Instance
@@ -157,7 +157,7 @@ def race_of(
     return replace(scenario, wishes=wishes, candidates=chosen, known=(), begun_with=None).about_draws()
 
 
-def listed_question(spec: CampaignSpec) -> Question:
+def listed_question(spec: CampaignSpec) -> CampaignQuestion:
     """Return the question about listed candidates; a space they come from only says how to run them."""
     question = spec.question
     return replace(question, proposer=None, identity={**question.identity, "space": None})

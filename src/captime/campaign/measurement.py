@@ -20,7 +20,7 @@ from captime.ledger.reading import Columns, which_mean
 from captime.live import Observer
 from captime.procedures.survey import Survey
 from captime.runs import Meaning
-from captime.scenario.spec import Question, RunSettings
+from captime.scenario.spec import CampaignQuestion, RunSettings
 from captime.sources import RuntimeTable
 
 SURVEY = "survey"
@@ -32,7 +32,7 @@ def _never() -> bool:
 
 
 def measure(
-    question: Question,
+    question: CampaignQuestion,
     path: Path,
     *,
     captime: float,
@@ -59,7 +59,7 @@ def measure(
     return run_campaign(surveyed, path, manner, observer=observer, interrupted=interrupted, make_executor=make_executor)
 
 
-def check_sampling(question: Question) -> None:
+def check_sampling(question: CampaignQuestion) -> None:
     """Refuse instances that are drawn with replacement: a table has every instance once."""
     if question.stream.describe().get("sampling") == "replace":
         raise ScenarioError(
@@ -68,7 +68,7 @@ def check_sampling(question: Question) -> None:
         )
 
 
-def survey_of(question: Question, captime: float, instances: int | None = None) -> Question:
+def survey_of(question: CampaignQuestion, captime: float, instances: int | None = None) -> CampaignQuestion:
     """Return the question that a ledger of `measure` belongs to: all runs up to that captime, without a race.
 
     Args:
@@ -232,7 +232,7 @@ class Compared:
 
 
 def compare_until(
-    question: Question,
+    question: CampaignQuestion,
     path: Path,
     decided: Decided,
     *,
@@ -277,7 +277,7 @@ def compare_until(
 class _Watch:
     """Looks at the runs of a ledger now and then, and remembers whether enough was known."""
 
-    def __init__(self, path: Path, question: Question, captime: float, decided: Decided) -> None:
+    def __init__(self, path: Path, question: CampaignQuestion, captime: float, decided: Decided) -> None:
         self._path = path
         self._question = question
         self._captime = captime

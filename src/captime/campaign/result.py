@@ -19,7 +19,7 @@ from captime.ledger.reading import FLAT_COLUMNS, which_mean
 from captime.live import LiveOutcome
 from captime.runs import RunOutcome
 from captime.scenario import Scenario
-from captime.scenario.spec import Question
+from captime.scenario.spec import CampaignQuestion
 
 # What became of all the runs, counted: by verdict, by warning; and whether the measurements can be trusted.
 
@@ -112,7 +112,7 @@ class CampaignResult:
         scenario: What was asked for, with the function itself; None unless `captime.configure` was called.
     """
 
-    question: Question
+    question: CampaignQuestion
     outcome: LiveOutcome = field(repr=False)
     ledger: Path
     head: str

@@ -30,7 +30,7 @@ from captime.ledger.rows import Added, Asked, ConfigRow, Event, Noted, Observed,
 from captime.live import tell_all, walk_again
 from captime.procedures.protocol import Procedure
 from captime.runs import RunOutcome, RunRequest, Status, Verdict
-from captime.scenario.spec import Goal, Question, goal_of
+from captime.scenario.spec import CampaignQuestion, Goal, goal_of
 
 # Runs that were made before are remembered, not repeated; those that are made now are written down first.
 #
@@ -284,7 +284,12 @@ class Steering:
     """
 
     def __init__(
-        self, question: Question, ledger: Ledger, procedure: Procedure, evidence: Evidence, roster: SpaceMembers | None
+        self,
+        question: CampaignQuestion,
+        ledger: Ledger,
+        procedure: Procedure,
+        evidence: Evidence,
+        roster: SpaceMembers | None,
     ) -> None:
         self._question = question
         self._ledger = ledger
@@ -331,7 +336,7 @@ def make(procedure: Procedure, change: Change) -> int:
     return 0
 
 
-def first_goal(question: Question, ledger: Ledger) -> Goal:
+def first_goal(question: CampaignQuestion, ledger: Ledger) -> Goal:
     """Return what the campaign was begun with."""
     epsilon = float(str(ledger.scenario.get("goal", question.epsilon)))
     options = ledger.scenario.get("options")
@@ -351,7 +356,7 @@ class AskedBefore(Protocol):
 
 
 def new_changes(
-    question: Question, ledger: Ledger, memory: AskedBefore, growth: Growth, fresh: Callable[[], Procedure]
+    question: CampaignQuestion, ledger: Ledger, memory: AskedBefore, growth: Growth, fresh: Callable[[], Procedure]
 ) -> list[Change]:
     """Record what is asked otherwise than before; a procedure that cannot resume with it refuses first.
 

@@ -57,7 +57,7 @@ from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey
 from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
-from captime.scenario.spec import Question, RunSettings
+from captime.scenario.spec import CampaignQuestion, RunSettings
 from captime.spaces import Proposer
 from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
 from captime.tally import Tally
@@ -79,7 +79,7 @@ def _never() -> bool:
 
 
 def run_campaign(
-    question: Question,
+    question: CampaignQuestion,
     path: Path,
     manner: RunSettings | None = None,
     *,
@@ -143,7 +143,7 @@ def _clock_on_record(path: Path) -> float:
         return reader.clock()
 
 
-def _with_repeatability(question: Question, make: MakeExecutor) -> Question:
+def _with_repeatability(question: CampaignQuestion, make: MakeExecutor) -> CampaignQuestion:
     """Return the question that a program can answer; one that is refused here leaves nothing behind.
 
     A claim about exactly these instances that the user has not asked for becomes one about draws if the program does
@@ -163,7 +163,7 @@ def _with_repeatability(question: Question, make: MakeExecutor) -> Question:
 
 
 @contextmanager
-def _ledger_for(question: Question, path: Path, manner: RunSettings) -> Iterator[Ledger]:
+def _ledger_for(question: CampaignQuestion, path: Path, manner: RunSettings) -> Iterator[Ledger]:
     if path.exists():
         with Ledger.open(path, take_over=manner.take_over) as ledger:
             yield ledger
@@ -192,7 +192,7 @@ class _Campaign:
 
     def __init__(
         self,
-        question: Question,
+        question: CampaignQuestion,
         ledger: Ledger,
         inner: Executor,
         manner: RunSettings,

@@ -23,7 +23,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.reading import which_mean
 from captime.ledger.rows import ConfigRow, Noted, SampleRow
 from captime.scenario.identity import as_recorded_now, difference, plain
-from captime.scenario.spec import Question
+from captime.scenario.spec import CampaignQuestion
 from captime.spaces import Known, Settings, Space
 from captime.streams.finite import TARGET, InstanceStream, Seeds
 
@@ -104,7 +104,7 @@ class EarlierCampaigns:
         return self._told[1]
 
 
-def learn_from(paths: Iterable[Path], question: Question) -> EarlierCampaigns | None:
+def learn_from(paths: Iterable[Path], question: CampaignQuestion) -> EarlierCampaigns | None:
     """Read earlier ledgers; None if there are none.
 
     Args:
@@ -115,7 +115,7 @@ def learn_from(paths: Iterable[Path], question: Question) -> EarlierCampaigns | 
     return EarlierCampaigns(courses) if courses else None
 
 
-def _course(path: Path, question: Question) -> EarlierCampaign:
+def _course(path: Path, question: CampaignQuestion) -> EarlierCampaign:
     proposer = question.proposer
     if proposer is None or not proposer.model:
         raise ScenarioError(

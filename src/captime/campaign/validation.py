@@ -18,7 +18,7 @@ from captime.ledger.rows import ConfigRow, SampleRow
 from captime.scenario import Scenario
 from captime.scenario.errors import SourceLocation
 from captime.scenario.models import InstancesSection
-from captime.scenario.spec import Question
+from captime.scenario.spec import CampaignQuestion
 from captime.sources import RuntimeTable
 from captime.streams import FiniteStream, GeneratedStream, Instance
 from captime.streams.files import digest_of_file
@@ -214,12 +214,12 @@ def validation_of(
     return Validation(low.shape[1], delta, worth, better)
 
 
-def usual_captime(question: Question) -> float:
+def usual_captime(question: CampaignQuestion) -> float:
     """Return where an answer is worth next to nothing; a longer captime tells nothing about a mean."""
     return min(question.ceiling, float(question.utility.inverse(np.array(_WORTH_LITTLE))))
 
 
-def refuse_if_silent(table: RuntimeTable, question: Question) -> None:
+def refuse_if_silent(table: RuntimeTable, question: CampaignQuestion) -> None:
     """Refuse to call it a success if no run has answered: most likely these are no instances of that kind."""
     if (table.seconds < table.limit).any():
         return

@@ -17,8 +17,8 @@ from captime.instances import script
 from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import account_of_campaign, table_of_campaign
 from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
+from captime.report.ledger_data import read_story
 from captime.report.page import report_page, write_report
-from captime.report.story import read_story
 from captime.report.views import figures_of
 from captime.report.words import message
 from captime.scenario import load_scenario

@@ -321,7 +321,7 @@ def judge_command(
     limit = asked_for.wishes.stop.cpu if budget is None else parse_duration(budget, "--budget")
     show = not (quiet or as_json_object)
     with asking_to_stop() as asked:
-        terms = _Terms(out, whole, jobs, asked, show=show)
+        terms = _JudgeTerms(out, whole, jobs, asked, show=show)
         result = _raced(terms, race, scenario, inf if limit is None else limit)
         winner, default = candidates[result.certificate.config], candidates[0]
         gain = None
@@ -385,7 +385,7 @@ def _files(patterns: Sequence[str]) -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
+class _JudgeTerms:
     """What the race and the comparison with the default have in common.
 
     Attributes:
@@ -403,7 +403,7 @@ class _Terms:
     show: bool
 
 
-def _raced(terms: _Terms, race: Scenario, file: Path, cpu: float) -> CampaignResult:
+def _raced(terms: _JudgeTerms, race: Scenario, file: Path, cpu: float) -> CampaignResult:
     spec = as_begun(race, terms.ledger).build()
     question = replace(listed_question(spec), source=str(file.absolute()))
     campaign = Assembly.of(spec, terms.ledger, question, jobs=terms.jobs).within(cpu=race_budget(cpu))
@@ -415,7 +415,7 @@ def _raced(terms: _Terms, race: Scenario, file: Path, cpu: float) -> CampaignRes
 
 
 def _gain(
-    terms: _Terms, race: Scenario, pair: tuple[JudgedCandidate, JudgedCandidate], n_candidates: int, cpu: float
+    terms: _JudgeTerms, race: Scenario, pair: tuple[JudgedCandidate, JudgedCandidate], n_candidates: int, cpu: float
 ) -> Gain | None:
     """Compare the winner with the default; None if no CPU time is left for it."""
     if cpu <= 0:

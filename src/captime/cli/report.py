@@ -11,9 +11,9 @@ from captime.cli.shared import ledger_of, say_missing
 from captime.errors import ScenarioError
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.configurations import configuration_table
+from captime.report.ledger_data import LedgerData, read_story
 from captime.report.page import report_page, write_report
 from captime.report.simulated import certificate_json, is_trace, read_trace_story
-from captime.report.story import Story, read_story
 from captime.report.validated import Validated, validations_json, validations_of
 from captime.report.views import FIGURES, OVERLAYS, View, figures_of
 from captime.report.views.duel import duel_view
@@ -64,14 +64,14 @@ def report_command(
     typer.echo(printable(str(path)))
 
 
-def told_in(source: Path) -> Story:
+def told_in(source: Path) -> LedgerData:
     """Return the story of a ledger, of a scenario's ledger or of a trace; the suffix tells them apart."""
     story = read_trace_story(source) if is_trace(source) else read_story(ledger_of(source))
     say_missing(story.missing)
     return story
 
 
-def with_pairs(story: Story, views: list[View], pairs: list[str]) -> list[View]:
+def with_pairs(story: LedgerData, views: list[View], pairs: list[str]) -> list[View]:
     """The same figures, with these comparisons in place of the usual ones."""
     if not pairs:
         return views
@@ -82,7 +82,7 @@ def with_pairs(story: Story, views: list[View], pairs: list[str]) -> list[View]:
     return [made if view.name == made.name else view for view in views]
 
 
-def _pair(story: Story, text: str) -> tuple[int, int]:
+def _pair(story: LedgerData, text: str) -> tuple[int, int]:
     # Names may have commas in them: every way of cutting the text in two is tried.
     places = [place for place, character in enumerate(text) if character == ","]
     known = {name: config for config, name in enumerate(story.names)}
@@ -96,7 +96,7 @@ def _pair(story: Story, text: str) -> tuple[int, int]:
     )
 
 
-def _numbers(story: Story, views: list[View], held_out: Sequence[Validated]) -> dict[str, object]:
+def _numbers(story: LedgerData, views: list[View], held_out: Sequence[Validated]) -> dict[str, object]:
     table = configuration_table(story)
     return {
         "source": str(story.path),

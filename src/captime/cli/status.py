@@ -23,9 +23,9 @@ from captime.errors import MissingExtra
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.ownership import SlotUse, under_way
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_ledger
+from captime.report.ledger_data import Pace, floor_of
 from captime.report.ledger_words import OVER, account_of_ledger, length_on_record, liveness, note_words
 from captime.report.simulated import certificate_json
-from captime.report.story import Pace, floor_of
 from captime.report.words import (
     age_words,
     busy_words,

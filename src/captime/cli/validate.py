@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from captime.campaign import Question
+from captime.campaign import CampaignQuestion
 from captime.campaign.assembly import Assembly
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measurement import measured_runs, survey_of
@@ -244,7 +244,7 @@ def _warn(met: Sequence[str], n_instances: int) -> None:
         )
 
 
-def _own_ledger(ledger: Path, asked: Question, instances: str | None) -> Path:
+def _own_ledger(ledger: Path, asked: CampaignQuestion, instances: str | None) -> Path:
     """Beside the campaign's: named after the folder of the instances, and by all that makes it the same question."""
     typed = Path(instances or "")
     folder = (typed if typed.is_dir() else typed.parent).resolve().name if instances is not None else ""

@@ -23,7 +23,7 @@ from captime.procedures import PROCEDURES, Problem
 from captime.procedures.options import build_procedure
 from captime.procedures.protocol import Procedure, ProcedureWrapper
 from captime.report.known_runs import KnownRuns, known_runs, lottery_of, score_ends
-from captime.scenario.spec import Question
+from captime.scenario.spec import CampaignQuestion
 from captime.tally import Tally
 from captime.utilities import Utility
 
@@ -373,7 +373,7 @@ class UntilDecided(ProcedureWrapper):
         return self._procedure.finished() == "epsilon"
 
 
-def until_decided(question: Question, watch: Watch) -> Question:
+def until_decided(question: CampaignQuestion, watch: Watch) -> CampaignQuestion:
     """Return the question with a procedure that goes beyond its own goal; its ledger stays one of that procedure."""
 
     def make(problem: Problem) -> Procedure:

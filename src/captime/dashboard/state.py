@@ -15,8 +15,8 @@ from captime.ledger.reading import Columns
 from captime.report.charts.chart import Json, View, visible
 from captime.report.charts.svg import draw
 from captime.report.known_runs import KnownRuns, ScoreIntervals, known_runs, lottery_of, scores_of, utility_of
+from captime.report.ledger_data import LedgerData, Pace, ProgressCurve, floor_of, in_race, progress_of
 from captime.report.ledger_words import OVER, account_of_story, doubts_of, length_on_record, liveness, note_words
-from captime.report.story import Pace, ProgressCurve, Story, floor_of, in_race, progress_of
 from captime.report.views.intervals import epsilon_view, intervals_view
 from captime.report.words import (
     busy_words,
@@ -268,10 +268,10 @@ def state_of(window: LedgerFollower, width: float) -> dict[str, object]:
     }
 
 
-def _story(window: LedgerFollower, names: list[str]) -> Story:
+def _story(window: LedgerFollower, names: list[str]) -> LedgerData:
     held = window.certified[-1] if window.certified else None
     progress: ProgressCurve = progress_of(window.certified, window.notes)
-    return Story(
+    return LedgerData(
         path=window.path,
         names=names,
         settings=[config.parameters for config in window.configs],
@@ -287,7 +287,7 @@ def _story(window: LedgerFollower, names: list[str]) -> Story:
     )
 
 
-def _statement(story: Story) -> str:
+def _statement(story: LedgerData) -> str:
     account = account_of_story(story)
     return "Nothing is certified yet." if account is None else visible(statement(account))
 
@@ -356,7 +356,7 @@ def _outcome(window: LedgerFollower, names: list[str], outcome: RunOutcome) -> d
     }
 
 
-def _warnings(window: LedgerFollower, story: Story) -> list[str]:
+def _warnings(window: LedgerFollower, story: LedgerData) -> list[str]:
     """Return what speaks against the question, what was noted as a warning, and flags of the newest runs."""
     serious = [note for note in window.notes if note.kind in {"warning", "conflict", "unfit", "waits"}]
     found = [visible(window.missing)] if window.missing else []

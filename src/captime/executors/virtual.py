@@ -20,7 +20,7 @@ from captime.sources.window import Accounting, RowStream
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _VirtualAttempt:
     """A run on a worker.
 
     Attributes:
@@ -87,7 +87,7 @@ class VirtualExecutor:
         self._loses = loses
         self._numbers = count()
         self._waiting: deque[RunRequest] = deque()
-        self._running: dict[int, _Attempt] = {}
+        self._running: dict[int, _VirtualAttempt] = {}
         # (end, number): numbers break ties in the order of starting, and find what was cancelled meanwhile.
         self._ends: list[tuple[float, int]] = []
         self._back: list[RunOutcome] = []
@@ -198,7 +198,7 @@ class VirtualExecutor:
             self._running[number] = attempt
             heapq.heappush(self._ends, (attempt.ends, number))
 
-    def _begin(self, request: RunRequest) -> _Attempt:
+    def _begin(self, request: RunRequest) -> _VirtualAttempt:
         recorded, before = self._recorded(request), self._before(request)
         if recorded < request.captime:
             status, runtime = Status.COMPLETED, recorded
@@ -207,12 +207,12 @@ class VirtualExecutor:
         lost_after = self._loses(request)
         if lost_after is not None and before + lost_after < runtime:
             status, runtime = Status.LOST, before + lost_after
-        return _Attempt(request, status, self.now, before, runtime)
+        return _VirtualAttempt(request, status, self.now, before, runtime)
 
-    def _finish(self, attempt: _Attempt) -> RunOutcome:
+    def _finish(self, attempt: _VirtualAttempt) -> RunOutcome:
         return self._book(attempt, attempt.status, attempt.runtime)
 
-    def _book(self, attempt: _Attempt, status: Status, runtime: float) -> RunOutcome:
+    def _book(self, attempt: _VirtualAttempt, status: Status, runtime: float) -> RunOutcome:
         request, cost = attempt.request, runtime - attempt.before
         # What is lost is lost with everything it had behind it.
         self._survived[request.config, request.instance] = runtime if status.meaning.counts else 0.0

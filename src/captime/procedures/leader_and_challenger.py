@@ -9,7 +9,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.intervals import Ends
+from captime.intervals import IntervalEnds
 from captime.plans import Plan
 from captime.procedures.optimistic import largest
 from captime.procedures.problem import Problem, Retargetable
@@ -35,7 +35,7 @@ class LeaderAndChallenger(Retargetable):
         n_configs = problem.n_configs
         self.problem = problem
         self.plan = plan
-        self.intervals = Ends(n_configs)
+        self.intervals = IntervalEnds(n_configs)
         self.rounds = 0
         self.candidates: BoolArray = np.ones(n_configs, dtype=np.bool_)
         self._n: IntArray = np.zeros(n_configs, dtype=np.int64)

@@ -32,7 +32,7 @@ from captime.ledger.ownership import SlotUse, read_slots
 from captime.live import Observer
 from captime.procedures.forecast import Forecast
 from captime.procedures.protocol import Procedure
-from captime.report.story import Pace, floor_of
+from captime.report.ledger_data import Pace, floor_of
 from captime.report.words import (
     age_words,
     busy_words,
@@ -43,7 +43,7 @@ from captime.report.words import (
     rounded_up,
     slot_names,
 )
-from captime.scenario.spec import Question
+from captime.scenario.spec import CampaignQuestion
 from captime.tally import Tally
 from captime.utilities.formula import duration_text, rounded_time
 
@@ -80,7 +80,7 @@ class SetForecast:
     jobs: int
 
     @classmethod
-    def of(cls, question: Question, jobs: int) -> "SetForecast | None":
+    def of(cls, question: CampaignQuestion, jobs: int) -> "SetForecast | None":
         """Return the outlook of a campaign; None on an endless stream."""
         length = question.stream.length
         return None if length is None else cls(length, question.delta, jobs)

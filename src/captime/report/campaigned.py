@@ -12,8 +12,8 @@ from captime.errors import CaptimeError
 from captime.ledger import LedgerReader
 from captime.report.configurations import ConfigurationTable, table_of_ledger
 from captime.report.known_runs import known_runs
+from captime.report.ledger_data import Trend, trend_of
 from captime.report.simulated import certificate_json
-from captime.report.story import Trend, trend_of
 from captime.report.words import SAME_TIME, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
 from captime.streams.finite import InstanceStream

@@ -20,7 +20,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.procedures.estimates import AnswerSteps, product_limit
 from captime.report.charts.chart import Node, element
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
-from captime.report.story import Story, read_story
+from captime.report.ledger_data import LedgerData, read_story
 from captime.report.words import printable, rounded_down, rounded_up
 from captime.utilities.formula import Utility, duration_text
 
@@ -264,7 +264,7 @@ class ConfigurationTable:
         return {name: [each[name] for each in objects] for name in (objects[0] if objects else {})}
 
 
-def configuration_table(story: Story) -> ConfigurationTable | None:
+def configuration_table(story: LedgerData) -> ConfigurationTable | None:
     """Return the table of a campaign; None if its file has no runs in it (a trace)."""
     if story.runs is None:
         return None
@@ -285,7 +285,7 @@ def table_of_ledger(path: str | PathLike[str], utility: Utility | None = None) -
     return table
 
 
-def _row(story: Story, config: int, leading: KnownRuns) -> ConfigurationRow:
+def _row(story: LedgerData, config: int, leading: KnownRuns) -> ConfigurationRow:
     assert story.runs is not None  # noqa: S101 (the caller has looked)
     runs, scores = story.runs.of(config), story.scores
     kinds = np.bincount(runs.kind, minlength=len(KINDS))
@@ -312,7 +312,7 @@ def _row(story: Story, config: int, leading: KnownRuns) -> ConfigurationRow:
     )
 
 
-def _candidacy(story: Story, config: int) -> Candidacy:
+def _candidacy(story: LedgerData, config: int) -> Candidacy:
     if config == story.leader:
         return Candidacy.LEADER
     return Candidacy.IN if config in story.in_race else Candidacy.OUT

@@ -28,12 +28,12 @@ from captime.report.campaigned import (
     time_words,
 )
 from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
-from captime.report.story import Story, trend_of
+from captime.report.ledger_data import LedgerData, trend_of
 from captime.report.words import SAME_TIME, STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
 from captime.utilities.formula import duration_text
 
-Standing = Literal["checked", "assumed", "doubtful"]
+Support = Literal["checked", "assumed", "doubtful"]
 
 OVER = frozenset({"closed", "interrupted"})
 """States in which no process carries the campaign out, so nothing runs."""
@@ -49,10 +49,10 @@ class Assumption:
     """
 
     words: str
-    standing: Standing
+    standing: Support
 
 
-def account_of_story(story: Story) -> Account | None:
+def account_of_story(story: LedgerData) -> Account | None:
     """What words start from; None before anything is certified."""
     held = story.certificate
     if held is None or story.runs is None:
@@ -126,7 +126,7 @@ def _account(
     )
 
 
-def _next_steps(story: Story, held: Certificate) -> list[tuple[str, str]]:
+def _next_steps(story: LedgerData, held: Certificate) -> list[tuple[str, str]]:
     ends = [str(note.facts.get("because")) for note in story.notes if note.kind == "stopped"]
     if not ends or story.running:
         return []
@@ -141,7 +141,7 @@ def length_on_record(scenario: Mapping[str, object], notes: Sequence[Noted]) -> 
     return length if isinstance(length, int) else None
 
 
-def doubts_of(story: Story) -> list[str]:
+def doubts_of(story: LedgerData) -> list[str]:
     """What speaks against the question as it was asked, in sentences."""
     runs = story.runs
     if runs is None:
@@ -179,7 +179,7 @@ def liveness(*, in_use: bool, owner: Owner | None) -> str:
     return "running" if owner.alive() else "interrupted"
 
 
-def stopped_words(story: Story) -> str:
+def stopped_words(story: LedgerData) -> str:
     """Return why it ended, or that it is running."""
     ends = [str(note.facts.get("because")) for note in story.notes if note.kind == "stopped"]
     last = story.notes[-1].kind if story.notes else ""
@@ -190,7 +190,7 @@ def stopped_words(story: Story) -> str:
     return why_stopped(ends[-1], goal_on_record(story.scenario, story.notes))
 
 
-def assumptions_on_record(story: Story) -> list[Assumption]:
+def assumptions_on_record(story: LedgerData) -> list[Assumption]:
     """What the certificate rests on, each with its standing."""
     runs = story.runs
     said = [_in_random_order(story)]
@@ -203,7 +203,7 @@ def assumptions_on_record(story: Story) -> list[Assumption]:
     told = isinstance(target, dict) and target.get("kind") == ASKED_AND_TOLD
     clock = time_words(story.clock, target.get("time") if isinstance(target, dict) else None)
     doubtful = disturbing(story.flags, 0 if runs is None else int(runs.attempts.sum()))
-    standing: Standing = "doubtful" if doubtful else "checked" if story.measured else "assumed"
+    standing: Support = "doubtful" if doubtful else "checked" if story.measured else "assumed"
     if told:
         said.append(Assumption("Time is what the caller of AskTell has told.", "assumed"))
     else:
@@ -225,7 +225,7 @@ def assumptions_on_record(story: Story) -> list[Assumption]:
     return said
 
 
-def _in_random_order(story: Story) -> Assumption:
+def _in_random_order(story: LedgerData) -> Assumption:
     """Where every run is made once, a trend in the leader's runs tells that the order was not random."""
     runs = None if story.lottery is None else story.runs
     trend = None if runs is None else trend_of(runs.of(story.leader), len(story.names))
@@ -234,7 +234,7 @@ def _in_random_order(story: Story) -> Assumption:
     return Assumption(f"{_instances(story)} But of {story.names[story.leader]}, {trend.words}.", "doubtful")
 
 
-def _instances(story: Story) -> str:
+def _instances(story: LedgerData) -> str:
     described = story.scenario.get("instances")
     known = described if isinstance(described, dict) else {}
     listed, sampling = known.get("list"), known.get("sampling")
@@ -251,7 +251,7 @@ def _instances(story: Story) -> str:
     return f"{count} are independent draws from the distribution of interest, run {order}."
 
 
-def quality(story: Story) -> list[tuple[str, str]]:
+def quality(story: LedgerData) -> list[tuple[str, str]]:
     """How the measurements went, as labelled lines."""
     runs = story.runs
     if runs is None:
@@ -287,7 +287,7 @@ def quality(story: Story) -> list[tuple[str, str]]:
     return lines
 
 
-def decisions(story: Story, most: int = 12) -> Sequence[tuple[int, str, str]]:
+def decisions(story: LedgerData, most: int = 12) -> Sequence[tuple[int, str, str]]:
     """The last notes of the campaign: when (ns since 1970), what kind, and what it says; newest first."""
     quiet = {"facts"}
     told = [note for note in story.notes if note.kind not in quiet][-most:]

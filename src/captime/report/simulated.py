@@ -14,7 +14,7 @@ from captime.certificate import Certificate, Population
 from captime.errors import MissingExtra, ScenarioError
 from captime.files import check_limited, open_limited
 from captime.procedures.baselines import BASELINES
-from captime.report.story import ProgressCurve, Story
+from captime.report.ledger_data import LedgerData, ProgressCurve
 from captime.report.words import SAME_TIME, STOPPED_ON_RECORD, Account, cpu_time, rounded_up, why_stopped
 from captime.scenario.spec import goal_of
 from captime.simulation import Pooled, Simulation
@@ -306,7 +306,7 @@ def is_trace(path: Path) -> bool:
     return path.suffix in _READERS
 
 
-def read_trace_story(path: Path) -> Story:
+def read_trace_story(path: Path) -> LedgerData:
     """The story of a simulation.
 
     Raises:
@@ -326,7 +326,7 @@ def read_trace_story(path: Path) -> Story:
         if missing:
             raise _not_a_trace(path, f"row {number} has no column {missing[0]}")
         names[_number(path, number, row, "config", int)] = str(row["config_name"])
-    return Story(
+    return LedgerData(
         path=path,
         names=[names.get(config, f"configuration {config}") for config in range(max(names) + 1)],
         progress=_progress(path, rows),

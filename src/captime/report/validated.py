@@ -14,7 +14,7 @@ from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.rows import SampleRow
 from captime.report.charts.chart import Node, element
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.words import printable, rounded_down, rounded_up
 
 
@@ -189,7 +189,7 @@ DELTA = 0.1
 """Allowed probability that any interval of one validation is wrong, where a ledger is all there is."""
 
 
-def validations_of(story: Story, named: Sequence[Path] | None) -> list[Validated]:
+def validations_of(story: LedgerData, named: Sequence[Path] | None) -> list[Validated]:
     """Read the validations of a campaign.
 
     Args:
@@ -212,7 +212,7 @@ def _literal(stem: str) -> str:
     return "".join(f"[{each}]" if each in "*?[" else each for each in stem)
 
 
-def _read(story: Story, path: Path) -> Validated:
+def _read(story: LedgerData, path: Path) -> Validated:
     if story.certificate is None or story.utility is None:
         raise ScenarioError(
             f"{path}: a validation is shown beside the certificate it belongs to, but {story.path} has no certificate "

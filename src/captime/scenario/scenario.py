@@ -37,8 +37,8 @@ from captime.scenario.errors import SourceLocation, refused
 from captime.scenario.models import ScenarioModel, StopSection
 from captime.scenario.sections import conditions_of, population_of, program_of, stream_of
 from captime.scenario.spec import (
+    CampaignQuestion,
     CampaignSpec,
-    Question,
     RunSettings,
     StopRules,
     allowed_cores,
@@ -256,11 +256,11 @@ class Scenario:
         return self.folder / (f"{self.stem}{LEDGER_SUFFIX}" if named is None else named)
 
     @cached_property
-    def question(self) -> Question:
+    def question(self) -> CampaignQuestion:
         """What is asked, complete."""
         wishes, target = self.wishes, self.wishes.target
         rows = [row_of(index, each) for index, each in enumerate(self._listed)]
-        return Question(
+        return CampaignQuestion(
             program=self.program,
             stream=self.stream,
             configs=rows[: self.begun_with],

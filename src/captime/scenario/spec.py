@@ -100,7 +100,7 @@ class Names(Sequence[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CampaignQuestion:
     """Which configuration of this program is worth most on these instances?
 
     Attributes:
@@ -161,7 +161,7 @@ class Question:
         """Names of the configurations, by index; those added later are in it too."""
         return Names(self.configs)
 
-    def with_goal(self, epsilon: float | None, gamma: float | None = None) -> "Question":
+    def with_goal(self, epsilon: float | None, gamma: float | None = None) -> "CampaignQuestion":
         """Return the same question, asked more or less precisely.
 
         Args:
@@ -181,7 +181,7 @@ class Question:
         identity = {**self.identity, "options": plain(options)} if "options" in self.identity else self.identity
         return replace(asked, options=options, identity=identity)
 
-    def about_draws(self) -> "Question":
+    def about_draws(self) -> "CampaignQuestion":
         """Return the same question with a claim about the distribution, not about exactly these instances."""
         instances = self.identity.get("instances")
         kept = dict(instances) if isinstance(instances, Mapping) else {}
@@ -193,7 +193,7 @@ class Question:
         """When it is good enough."""
         return goal_of(self.procedure, self.options, self.epsilon)
 
-    def begun_towards(self, goal: Goal) -> "Question":
+    def begun_towards(self, goal: Goal) -> "CampaignQuestion":
         """Return the same question with the goal that a campaign was begun with."""
         names = GOAL_OPTIONS.get(self.procedure, ())
         begun = {name: getattr(goal, name) for name in names}
@@ -336,7 +336,7 @@ class CampaignSpec:
         ledger: The file that records the runs.
     """
 
-    question: Question
+    question: CampaignQuestion
     configurations: tuple[Configuration, ...]
     settings: RunSettings
     executor: ExecutorSettings

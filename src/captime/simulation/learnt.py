@@ -217,7 +217,7 @@ _MIDDLE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class ModelValidation:
     """How well rows that the forest had not seen are met.
 
     Attributes:
@@ -321,7 +321,7 @@ class Learnt:
         rng = np.random.default_rng([APART, self._seed])
         return [self._space.settings(row) for row in self._space.drawn(rng, count)]
 
-    def validated(self, utility: Utility) -> Validation | None:
+    def validated(self, utility: Utility) -> ModelValidation | None:
         """Hold out a fifth of the rows at a time, and compare them with what a forest of the others expects.
 
         None if there are too few rows to hold any out.
@@ -351,7 +351,7 @@ class Learnt:
         from scipy.stats import spearmanr  # noqa: PLC0415
 
         ranks = float(spearmanr(expected, worth).statistic) if spread > 0.0 and np.ptp(worth) > 0.0 else 0.0
-        return Validation(count, ranks, slope, float(np.concatenate(inside).mean()))
+        return ModelValidation(count, ranks, slope, float(np.concatenate(inside).mean()))
 
 
 class _Forest:

@@ -130,7 +130,7 @@ class Among:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Relation:
     """Two numbers and a sign between them."""
 
     left: Term
@@ -209,7 +209,7 @@ def parents(clause: Clause | Term) -> set[str]:
     match clause:
         case Among(parameter, _) | Reading(parameter):
             return {parameter.name}
-        case Comparison(left, _, right):
+        case Relation(left, _, right):
             return parents(left) | parents(right)
         case Both(parts) | Either(parts) | Operation(_, parts):
             return {name for part in parts for name in parents(part)}
@@ -235,7 +235,7 @@ def clause_text(clause: Clause) -> str:
             return f"{parameter.name} in {{{', '.join(value_text(value) for value in values)}}}"
         case Neither(Among(parameter, (value,))):
             return f"{parameter.name} != {value_text(value)}"
-        case Comparison(left, sign, right):
+        case Relation(left, sign, right):
             return f"{_term_text(left)} {sign} {_term_text(right)}"
         case Both(parts):
             return " && ".join(_bracketed(part, isinstance(part, Either)) for part in parts)
@@ -290,8 +290,8 @@ def spread(clause: Clause) -> Clause:
             return both([spread(Neither(part)) for part in parts])
         case Neither(Among(parameter, values)) if len(values) > 1:
             return both([Neither(Among(parameter, (value,))) for value in values])
-        case Neither(Comparison(left, sign, right)):
-            return Comparison(left, OPPOSITE[sign], right)
+        case Neither(Relation(left, sign, right)):
+            return Relation(left, OPPOSITE[sign], right)
         case Neither(Certain(answer)):
             return Certain(not answer)
         case _:

@@ -16,10 +16,10 @@ from captime.spaces.clauses import (
     Among,
     Certain,
     Clause,
-    Comparison,
     Constant,
     Neither,
     Reading,
+    Relation,
     Term,
     both,
     either,
@@ -67,7 +67,7 @@ def compared(left: Operand, sign: str, right: Operand, *, ranked: bool = True) -
     if isinstance(one, Reading) and isinstance(one.parameter, Categorical | Ordinal) and isinstance(other, Constant):
         # Said by its values: written as a comparison it would be read as one of ranks.
         return _fitting(one.parameter, SIGNS[sign](np.array(numeric_choices(one.parameter)), other.numbers({})))
-    return Comparison(one, sign, other)
+    return Relation(one, sign, other)
 
 
 def among(parameter: Parameter, written: list[str]) -> Clause:

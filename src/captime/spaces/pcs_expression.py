@@ -38,7 +38,7 @@ class Token:
 
 def read_clause(text: str, parameters: Mapping[str, Parameter]) -> Clause:
     """The clause that a whole text says about these parameters."""
-    reader = _Reader(_tokens(text, parameters), parameters)
+    reader = _PcsReader(_tokens(text, parameters), parameters)
     clause = reader.disjunction(0)
     reader.finish()
     return clause
@@ -46,7 +46,7 @@ def read_clause(text: str, parameters: Mapping[str, Parameter]) -> Clause:
 
 def read_forbidden(text: str, parameters: Mapping[str, Parameter]) -> Clause:
     """The clause of a forbidden combination, without its braces: also `p=a, q=b`, where commas mean and."""
-    reader = _Reader(_tokens(text, parameters), parameters)
+    reader = _PcsReader(_tokens(text, parameters), parameters)
     parts = [reader.disjunction(0)]
     while reader.take(","):
         parts.append(reader.disjunction(0))
@@ -89,7 +89,7 @@ def _pieces(token: Token, parameters: Mapping[str, Parameter]) -> list[Token]:
     return [Token("word", part, token.place) for part in parts]
 
 
-class _Reader:
+class _PcsReader:
     """A place in a list of tokens, moving right."""
 
     def __init__(self, tokens: list[Token], parameters: Mapping[str, Parameter]) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from captime.report.charts.chart import Cell, Chart, Child, FigureTable, Node, Raw, Versus, View, element
 from captime.report.charts.svg import Frame, draw
 from captime.report.configurations import as_html, caption, configuration_table, shown_rows
+from captime.report.ledger_data import LedgerData
 from captime.report.ledger_words import account_of_story, assumptions_on_record, decisions, quality
-from captime.report.story import Story
 from captime.report.validated import Validated, validation_section
 from captime.report.views.parameters import INACTIVE, parameter_order, value_text
 from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement, time_word
@@ -31,13 +31,13 @@ def are_few(settings: Mapping[str, object]) -> bool:
     return len(settings) <= _FEW
 
 
-def all_rows(story: Story, config: int) -> list[tuple[str, str]]:
+def all_rows(story: LedgerData, config: int) -> list[tuple[str, str]]:
     """Every setting, in the order of its space."""
     settings = story.settings[config]
     return [(name, value_text(settings[name])) for name in parameter_order(story, settings)]
 
 
-def many_settings(story: Story, config: int) -> Node:
+def many_settings(story: LedgerData, config: int) -> Node:
     """Those that differ from the default, each beside it, and the others behind a click."""
     default = _default(story)
     rows = all_rows(story, config)
@@ -59,7 +59,7 @@ def many_settings(story: Story, config: int) -> Node:
     return block
 
 
-def _default(story: Story) -> int | None:
+def _default(story: LedgerData) -> int | None:
     return next((config for config, origin in enumerate(story.origins) if origin == "default"), None)
 
 
@@ -79,7 +79,7 @@ _POLICY = (
 )
 
 
-def report_page(story: Story, views: Sequence[View], held_out: Sequence[Validated] = ()) -> str:
+def report_page(story: LedgerData, views: Sequence[View], held_out: Sequence[Validated] = ()) -> str:
     """Return the whole file.
 
     Args:
@@ -115,7 +115,7 @@ def _digest(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode("utf-8")).digest()).decode("ascii")
 
 
-def _header(story: Story, views: Sequence[View]) -> Node:
+def _header(story: LedgerData, views: Sequence[View]) -> Node:
     # The names that `captime plot` knows: eleven questions in full are wider than any screen.
     links = [element("a", view.name, href=f"#{view.name}", title=view.title) for view in views]
     title = element("div", element("b", "captime"), element("span", f" {story.path.name}"), class_="brand")
@@ -125,7 +125,7 @@ def _header(story: Story, views: Sequence[View]) -> Node:
 # ------------------------------------------------------------------ the certificate
 
 
-def _certificate(story: Story) -> Node:
+def _certificate(story: LedgerData) -> Node:
     account = account_of_story(story)
     section = element("section", class_="certificate", id="certificate")
     if story.missing:
@@ -170,7 +170,7 @@ def _certificate(story: Story) -> Node:
     return section if are_few(settings) else section.add(many_settings(story, held.config))
 
 
-def _configurations(story: Story) -> list[Node]:
+def _configurations(story: LedgerData) -> list[Node]:
     """Return the table of configurations as a section of its own; nothing for a trace, which has no runs."""
     table = configuration_table(story)
     if table is None or not len(table):
@@ -180,7 +180,7 @@ def _configurations(story: Story) -> list[Node]:
     return [element("section", element("h2", "Configurations"), scroll, element("p", words), id="configurations")]
 
 
-def _spent(story: Story) -> str:
+def _spent(story: LedgerData) -> str:
     """Return the time of all runs, without a word that the label has already."""
     seconds = 0.0 if story.runs is None else float(story.runs.cost.sum())
     return f"{seconds / 86400:,.1f} days" if seconds >= 86400 else duration_text(seconds)
@@ -298,7 +298,7 @@ def _cell(value: Cell) -> Node:
     return element("td", value)
 
 
-def _footer(story: Story) -> Node:
+def _footer(story: LedgerData) -> Node:
     log = [
         element("tr", element("td", _moment(at_ns)), element("td", kind), element("td", words))
         for at_ns, kind, words in decisions(story)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from captime.report.charts.chart import FigureTable, View
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.views.dominance import dominance_view, heat_view
 from captime.report.views.duel import duel_view
 from captime.report.views.importance import ablation_view, importance_view
@@ -18,10 +18,10 @@ __all__ = ["FIGURES", "FigureTable", "View", "figures_of"]
 
 # The register of figures, in the order in which a report shows them.
 
-Maker = Callable[[Sequence[Story]], View | None]
+Maker = Callable[[Sequence[LedgerData]], View | None]
 
 
-def _of_one(make: Callable[[Story], View | None]) -> Maker:
+def _of_one(make: Callable[[LedgerData], View | None]) -> Maker:
     return lambda stories: make(stories[0])
 
 
@@ -45,7 +45,7 @@ OVERLAYS = ("epsilon", "runtimes")
 """Figures that can show several campaigns."""
 
 
-def figures_of(story: Story) -> list[View]:
+def figures_of(story: LedgerData) -> list[View]:
     """All figures of a campaign that it has something to say about."""
     found = [make([story]) for make in FIGURES.values()]
     return [view for view in found if view is not None]

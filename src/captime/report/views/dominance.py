@@ -19,7 +19,7 @@ from captime.report.charts.chart import (
     as_numbers,
 )
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.views.whatif import Dominance, dominance, what_if
 from captime.report.words import printable, rounded_up
 
@@ -28,7 +28,7 @@ from captime.report.words import printable, rounded_up
 _COMPARED = 12
 
 
-def dominance_view(story: Story) -> View | None:
+def dominance_view(story: LedgerData) -> View | None:
     """Losses over all utilities there are, pair by pair; None if too little is known of the recommended one.
 
     A figure about the next configuration would look as if it were about the recommended one.
@@ -68,7 +68,7 @@ def dominance_view(story: Story) -> View | None:
     )
 
 
-def _dominance_caption(story: Story, found: Dominance, beaten: BoolArray) -> str:
+def _dominance_caption(story: LedgerData, found: Dominance, beaten: BoolArray) -> str:
     leader = printable(story.names[int(found.config[0])])
     count = int(beaten[1:].sum())
     worst = float(found.certified[0, 1:].max())
@@ -81,7 +81,7 @@ def _dominance_caption(story: Story, found: Dominance, beaten: BoolArray) -> str
     )
 
 
-def _dominance_chart(story: Story, found: Dominance) -> Chart:
+def _dominance_chart(story: LedgerData, found: Dominance) -> Chart:
     rivals = np.arange(1, len(found.config))
     at: FloatArray = np.arange(len(rivals), dtype=np.float64)
     certain, estimate = found.certified[0, rivals], found.loss[0, rivals]
@@ -125,7 +125,7 @@ class Heat:
     counts: IntArray
 
 
-def heat(story: Story, config: Sequence[int], columns: int = 120) -> Heat | None:
+def heat(story: LedgerData, config: Sequence[int], columns: int = 120) -> Heat | None:
     """The runs of these configurations on all positions, at most this many columns; None without runs."""
     runs = story.runs
     if runs is None or not len(runs):
@@ -158,7 +158,7 @@ _NAMED = 40
 _COLORS: tuple[Color, ...] = ("good", "cut", "bad", "stopped", "open")
 
 
-def heat_view(story: Story) -> View | None:
+def heat_view(story: LedgerData) -> View | None:
     """The leading configurations, best first; all positions, joined to stretches where there are many."""
     grid = heat(story, story.ranking()[:_ROWS].tolist())
     if grid is None:
@@ -202,14 +202,14 @@ def _legend(color: Color, kind: str) -> Points:
     return Points(np.empty(0), np.empty(0), color, kind)
 
 
-def _column(story: Story, grid: Heat, column: int) -> str:
+def _column(story: LedgerData, grid: Heat, column: int) -> str:
     first, last = int(grid.first[column]), int(grid.first[column + 1]) - 1
     if first >= last:
         return f"position {first}: {printable(story.instances.get(first, ''))}"
     return f"positions {first:,} to {last:,}"
 
 
-def _failures(story: Story) -> FigureTable | None:
+def _failures(story: LedgerData) -> FigureTable | None:
     """The last runs that failed, with their last words."""
     if not story.failures:
         return None

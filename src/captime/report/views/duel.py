@@ -11,7 +11,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import mixture_lower
 from captime.report.charts.chart import Axis, Chart, FigureTable, Line, Mark, Points, Shape, Versus, View, as_numbers
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.words import printable, rounded_down, rounded_up
 from captime.utilities.formula import duration_text
 
@@ -46,7 +46,7 @@ class Duel:
     delta: float
 
 
-def duel(story: Story, first: int, second: int) -> Duel | None:
+def duel(story: LedgerData, first: int, second: int) -> Duel | None:
     """The comparison; None without runs or without a utility.
 
     Who is compared may depend on the data (the leader does), so the interval pays for all pairs there are.
@@ -94,7 +94,7 @@ _KEPT = 1000
 _SHORTEST = 1e-9
 
 
-def rivals(story: Story) -> list[int]:
+def rivals(story: LedgerData) -> list[int]:
     """Who is worth comparing with the recommended one: the default, the challenger, and the next best."""
     found = [config for config, origin in enumerate(story.origins) if origin == "default"]
     found += [config for config, name in enumerate(story.names) if name.lower() == "default"]
@@ -105,7 +105,7 @@ def rivals(story: Story) -> list[int]:
     return [config for config in dict.fromkeys(found) if config != story.leader][:_RIVALS]
 
 
-def contenders(story: Story, pairs: Sequence[tuple[int, int]]) -> list[int]:
+def contenders(story: LedgerData, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Who can be chosen on a page: those who were asked for, and those who were run most often."""
     runs = story.runs
     n = np.zeros(len(story.names)) if runs is None else np.bincount(runs.config, minlength=len(story.names))
@@ -114,7 +114,7 @@ def contenders(story: Story, pairs: Sequence[tuple[int, int]]) -> list[int]:
     return list(dict.fromkeys([*asked, *often]))[: max(_CONTENDERS, len(set(asked)))]
 
 
-def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> View | None:
+def duel_view(story: LedgerData, pairs: Sequence[tuple[int, int]] | None = None) -> View | None:
     """The recommended configuration against others, or any pairs; and on a page any two of those that were run most."""
     wanted = [(story.leader, rival) for rival in rivals(story)] if pairs is None else list(pairs)
     fought = [each for each in (duel(story, *pair) for pair in wanted) if each is not None and len(each.position)]
@@ -147,7 +147,7 @@ def duel_view(story: Story, pairs: Sequence[tuple[int, int]] | None = None) -> V
     )
 
 
-def _all_compared(story: Story, config: Sequence[int], fought: Sequence[Duel]) -> list[Duel]:
+def _all_compared(story: LedgerData, config: Sequence[int], fought: Sequence[Duel]) -> list[Duel]:
     """All pairs of these that have met, those that were asked for first."""
     known = {frozenset((each.first, each.second)): each for each in fought}
     for pair in combinations(config, 2):
@@ -156,7 +156,7 @@ def _all_compared(story: Story, config: Sequence[int], fought: Sequence[Duel]) -
     return list(known.values())
 
 
-def _versus(story: Story, first: Duel, compared: Sequence[Duel]) -> Versus:
+def _versus(story: LedgerData, first: Duel, compared: Sequence[Duel]) -> Versus:
     config = list(dict.fromkeys(side for each in compared for side in (each.first, each.second)))
     place = {each: number for number, each in enumerate(config)}
     ends = _ends(np.concatenate([each.seconds.ravel() for each in compared]))
@@ -180,7 +180,7 @@ def _versus(story: Story, first: Duel, compared: Sequence[Duel]) -> Versus:
     )
 
 
-def _runs_at(story: Story, config: int, position: IntArray) -> list[object]:
+def _runs_at(story: LedgerData, config: int, position: IntArray) -> list[object]:
     """Where in the list of instances, how many seconds, and what became of it; the places as steps, which are short."""
     if story.runs is None:
         return [[], [], ""]
@@ -206,7 +206,7 @@ def _every(fought: Duel, most: int) -> int:
     return max(1, -(-len(fought.position) // most))
 
 
-def _chart(story: Story, fought: Duel, ends: tuple[float, float], *, every_kind: bool = False) -> Chart:
+def _chart(story: LedgerData, fought: Duel, ends: tuple[float, float], *, every_kind: bool = False) -> Chart:
     first, second = (printable(story.names[config]) for config in (fought.first, fought.second))
     positive = np.maximum(fought.seconds, ends[0])
     diagonal = np.array(ends)
@@ -249,7 +249,7 @@ def _kinds(fought: Duel) -> list[tuple[str, str, Shape, BoolArray]]:
     ]
 
 
-def _tip(story: Story, fought: Duel, place: int, names: tuple[str, str]) -> str:
+def _tip(story: LedgerData, fought: Duel, place: int, names: tuple[str, str]) -> str:
     position = int(fought.position[place])
     lines = [printable(story.instances.get(position, f"position {position}"))]
     for side, name in enumerate(names):

@@ -11,7 +11,7 @@ import numpy as np
 from captime.arrays import FloatArray, IntArray
 from captime.errors import CaptimeError
 from captime.report.charts.chart import Axis, Chart, FigureTable, Mark, Rule, Spans, View, as_numbers
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.words import printable, rounded_down, rounded_up
 from captime.spaces.formats.section import read_section
 from captime.spaces.model import Known, Surrogate
@@ -113,7 +113,7 @@ _CAUTION, _SWEEPS = 1.0, 8
 _LEAST_VARIANCE = 0.01
 
 
-def importance_view(story: Story) -> View | None:
+def importance_view(story: LedgerData) -> View | None:
     """Return the figure of a campaign on a space; None without a space, or with too few configurations that ran."""
     space = space_of(story)
     known = known_of(story) if space is not None else []
@@ -140,7 +140,7 @@ def importance_view(story: Story) -> View | None:
     )
 
 
-def space_of(story: Story) -> Space | None:
+def space_of(story: LedgerData) -> Space | None:
     """Return the space of a campaign, as its ledger describes it; None if it has none that can be read."""
     section = story.scenario.get("space")
     if not isinstance(section, Mapping) or not section:
@@ -159,7 +159,7 @@ def space_of(story: Story) -> Space | None:
         return None
 
 
-def known_of(story: Story) -> list[Known]:
+def known_of(story: LedgerData) -> list[Known]:
     """Return what the runs say about each configuration, adjusted for the positions that it was run on."""
     scores, runs = story.scores, story.runs
     if scores is None or runs is None or not len(runs) or len(story.settings) != len(story.names):
@@ -208,7 +208,7 @@ SUFFIX = ".explained.json"
 """How the name of the file ends, beside the ledger, in which an explanation is kept."""
 
 
-def ablation_view(story: Story) -> View | None:
+def ablation_view(story: LedgerData) -> View | None:
     """Return the figure of the explanation that stands beside a ledger; None if there is none of this campaign."""
     path = story.path.with_suffix(SUFFIX)
     try:

@@ -20,7 +20,7 @@ from captime.report.charts.chart import (
     as_numbers,
 )
 from captime.report.known_runs import ScoreIntervals
-from captime.report.story import ProgressCurve, Story
+from captime.report.ledger_data import LedgerData, ProgressCurve
 from captime.report.views.spending import spending
 from captime.report.words import printable, rounded_down, rounded_up, time_word
 from captime.utilities.formula import duration_text
@@ -31,7 +31,7 @@ _NAMED = 45
 """Up to this many configurations each have a line of their own with the name beside it."""
 
 
-def intervals_view(story: Story) -> View | None:
+def intervals_view(story: LedgerData) -> View | None:
     """All configurations, by what is certain of them."""
     scores = story.scores
     if scores is None:
@@ -47,7 +47,7 @@ def intervals_view(story: Story) -> View | None:
     return View("intervals", "Which is best?", caption, [chart], _table(story, scores, order))
 
 
-def _table(story: Story, scores: ScoreIntervals, order: IntArray) -> FigureTable:
+def _table(story: LedgerData, scores: ScoreIntervals, order: IntArray) -> FigureTable:
     paid = spending(story)
     rows = []
     for rank, config in enumerate(order.tolist(), start=1):
@@ -68,13 +68,13 @@ def _table(story: Story, scores: ScoreIntervals, order: IntArray) -> FigureTable
     return FigureTable(columns, rows)
 
 
-def _standing_word(story: Story, config: int) -> str:
+def _standing_word(story: LedgerData, config: int) -> str:
     if config == story.leader:
         return "recommended"
     return "in the race" if config in story.in_race else "out"
 
 
-def _tip(story: Story, scores: ScoreIntervals, config: int) -> str:
+def _tip(story: LedgerData, scores: ScoreIntervals, config: int) -> str:
     interval = f"[{rounded_down(scores.lower[config], 3)}, {rounded_up(scores.upper[config], 3)}]"
     estimate = "no runs" if scores.n[config] == 0 else f"mean {scores.estimate[config]:.3f}"
     word = _standing_word(story, config)
@@ -83,7 +83,7 @@ def _tip(story: Story, scores: ScoreIntervals, config: int) -> str:
     )
 
 
-def _groups(story: Story, order: IntArray) -> list[tuple[str, Color, float, list[int]]]:
+def _groups(story: LedgerData, order: IntArray) -> list[tuple[str, Color, float, list[int]]]:
     """Label, colour, width and places of those out of the race, in it, and the recommended one."""
     kinds: dict[str, list[int]] = {"out": [], "in the race": [], "recommended": []}
     for place, config in enumerate(order.tolist()):
@@ -93,7 +93,7 @@ def _groups(story: Story, order: IntArray) -> list[tuple[str, Color, float, list
     return [(labels.get(kind, kind), *looks[kind], places) for kind, places in kinds.items() if places]
 
 
-def _lying(story: Story, scores: ScoreIntervals, order: IntArray) -> Chart:
+def _lying(story: LedgerData, scores: ScoreIntervals, order: IntArray) -> Chart:
     ticks = [(float(place), printable(story.names[config])) for place, config in enumerate(order.tolist())]
     return Chart(
         "expected utility of every configuration",
@@ -106,7 +106,7 @@ def _lying(story: Story, scores: ScoreIntervals, order: IntArray) -> Chart:
     )
 
 
-def _standing(story: Story, scores: ScoreIntervals, order: IntArray) -> Chart:
+def _standing(story: LedgerData, scores: ScoreIntervals, order: IntArray) -> Chart:
     return Chart(
         "expected utility of every configuration",
         Axis("rank by lower end", -1.0, float(len(order))),
@@ -123,7 +123,7 @@ def _utilities(scores: ScoreIntervals) -> Axis:
     )
 
 
-def _spans(story: Story, scores: ScoreIntervals, order: IntArray, *, across: bool) -> list[Mark]:
+def _spans(story: LedgerData, scores: ScoreIntervals, order: IntArray, *, across: bool) -> list[Mark]:
     thin = min(1.0, 260.0 / len(order)) if not across else 1.0
     marks: list[Mark] = []
     for label, color, width, places in _groups(story, order):
@@ -150,7 +150,7 @@ def _spans(story: Story, scores: ScoreIntervals, order: IntArray, *, across: boo
 _MOST = 500
 
 
-def certified(story: Story) -> ProgressCurve:
+def certified(story: LedgerData) -> ProgressCurve:
     """The staircase of a campaign: first, last and evenly chosen steps on the logarithmic axis between them."""
     made = story.progress
     keep = thinned(made.seconds, _MOST)
@@ -187,7 +187,7 @@ _GAMMA = (
 _MOST_MARKS = 150
 
 
-def epsilon_view(stories: Sequence[Story]) -> View | None:
+def epsilon_view(stories: Sequence[LedgerData]) -> View | None:
     """The staircase of each campaign."""
     told = [(story, certified(story)) for story in stories]
     told = [(story, steps) for story, steps in told if len(steps.seconds)]
@@ -242,7 +242,7 @@ def _start(steps: ProgressCurve) -> float:
     return max(float(told[0] if len(told) else last) / 3.0, last * 1e-4, 1e-6)
 
 
-def _staircase(story: Story, steps: ProgressCurve, color: str, *, several: bool) -> list[Mark]:
+def _staircase(story: LedgerData, steps: ProgressCurve, color: str, *, several: bool) -> list[Mark]:
     seconds = np.maximum(steps.seconds, _start(steps))
     label = story.label if several else "epsilon"
     tips = [
@@ -273,6 +273,6 @@ def _gamma(steps: ProgressCurve) -> FloatArray:
     return np.where(steps.epsilon < 1.0, steps.gamma, np.nan)
 
 
-def _some(story: Story, who: tuple[int, ...]) -> str:
+def _some(story: LedgerData, who: tuple[int, ...]) -> str:
     named = ", ".join(printable(story.names[config]) for config in who[:4])
     return named + (f" and {len(who) - 4} more" if len(who) > 4 else "")

@@ -13,7 +13,7 @@ import numpy as np
 
 from captime.arrays import FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, FigureTable, Label, Line, Mark, Rule, Spans, View, as_numbers
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.words import printable, rounded_down, rounded_up
 
 _BINS = 6
@@ -72,14 +72,14 @@ class ParameterColumn:
     ticks: Sequence[tuple[float, str]]
 
 
-def parameter_order(story: Story, names: Iterable[str]) -> list[str]:
+def parameter_order(story: LedgerData, names: Iterable[str]) -> list[str]:
     """These names in the order of the space; those that it does not have come last, as they are met."""
     order = story.scenario.get("space_order")
     place = {str(name): number for number, name in enumerate(order)} if isinstance(order, list) else {}
     return sorted(dict.fromkeys(names), key=lambda name: place.get(name, len(place)))
 
 
-def _choices(story: Story, name: str) -> list[str]:
+def _choices(story: LedgerData, name: str) -> list[str]:
     """The values that a parameter can have, in their own order; none where they are no list, or not on record."""
     space = story.scenario.get("space")
     tables = space.get("parameters", space) if isinstance(space, dict) else {}
@@ -94,13 +94,13 @@ def _in_order(met: Iterable[str], choices: Sequence[str]) -> list[str]:
     return sorted(dict.fromkeys(met), key=lambda text: place.get(text, len(place)))
 
 
-def parameter_names(story: Story) -> list[str]:
+def parameter_names(story: LedgerData) -> list[str]:
     """Parameters that differ between configurations, in the order of the space."""
     names = parameter_order(story, (name for settings in story.settings for name in settings))
     return [name for name in names if len({value_text(settings.get(name)) for settings in story.settings}) > 1]
 
 
-def effects(story: Story) -> list[Effect]:
+def effects(story: LedgerData) -> list[Effect]:
     """The effect of each parameter, the strongest first; empty without settings or scores."""
     scores = story.scores
     if scores is None:
@@ -150,7 +150,7 @@ def _ranges(numbers: FloatArray, active: IntArray) -> tuple[list[str], list[IntA
     return labels, [active[place == each] for each in present]
 
 
-def columns(story: Story, most: int = 12) -> list[ParameterColumn]:
+def columns(story: LedgerData, most: int = 12) -> list[ParameterColumn]:
     """Parameters as axes of parallel coordinates, the strongest first."""
     strongest = [effect.name for effect in effects(story)]
     found = []
@@ -204,7 +204,7 @@ _LEVELS = 5
 _BELOW = -0.14
 
 
-def parameters_view(story: Story) -> View | None:
+def parameters_view(story: LedgerData) -> View | None:
     """One small chart per parameter, the strongest first."""
     found = effects(story)
     if not found or story.scores is None:
@@ -246,7 +246,7 @@ def _effect(effect: Effect, low: float, high: float) -> Chart:
     )
 
 
-def parallel_view(story: Story) -> View | None:
+def parallel_view(story: LedgerData) -> View | None:
     """One line per configuration, from the poorest to the best."""
     axes = columns(story)
     scores = story.scores
@@ -300,7 +300,7 @@ def parallel_view(story: Story) -> View | None:
     )
 
 
-def _polyline(story: Story, axes: list[ParameterColumn], config: int, color: str, width: float) -> Line:
+def _polyline(story: LedgerData, axes: list[ParameterColumn], config: int, color: str, width: float) -> Line:
     y: FloatArray = np.array([axis.place[config] for axis in axes])
     settings = "\n".join(
         f"{axis.name} = {value_text(story.settings[config].get(axis.name)) or INACTIVE}" for axis in axes

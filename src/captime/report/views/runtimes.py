@@ -21,7 +21,7 @@ from captime.arrays import FloatArray, IntArray
 from captime.bounds.dkw import uniform_dkw_radius
 from captime.report.charts.chart import Axis, Band, Chart, FigureTable, Line, Mark, Points, View, as_numbers
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KnownRuns
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.words import printable
 from captime.utilities.formula import duration_text
 
@@ -55,7 +55,7 @@ class Distributions:
 
 
 def distributions(
-    story: Story, config: Sequence[int] | None = None, extra: Sequence[float] = ()
+    story: LedgerData, config: Sequence[int] | None = None, extra: Sequence[float] = ()
 ) -> Distributions | None:
     """Distributions of these configurations, or of all; None without runs.
 
@@ -155,11 +155,11 @@ _SHOWN = 6
 _TICKS = 60
 
 
-def runtimes_view(stories: Sequence[Story]) -> View | None:
+def runtimes_view(stories: Sequence[LedgerData]) -> View | None:
     """The leading configurations of one campaign, or the recommended ones of several."""
     several = len(stories) > 1
     marks: list[Mark] = []
-    drawn: list[tuple[Story, Distributions]] = []
+    drawn: list[tuple[LedgerData, Distributions]] = []
     for story in stories:
         wanted = [story.leader] if several else story.ranking()[:_SHOWN].tolist()
         known = distributions(story, wanted)
@@ -192,7 +192,7 @@ def runtimes_view(stories: Sequence[Story]) -> View | None:
     return View("runtimes", "How long does it take?", caption, [chart], _table(story, known), numbers=_numbers(drawn))
 
 
-def _curves(story: Story, known: Distributions, number: int, *, several: bool) -> list[Mark]:
+def _curves(story: LedgerData, known: Distributions, number: int, *, several: bool) -> list[Mark]:
     marks: list[Mark] = []
     for row, config in enumerate(known.config.tolist()):
         color = f"c{(number if several else row) % 7}"
@@ -210,7 +210,7 @@ def _curves(story: Story, known: Distributions, number: int, *, several: bool) -
     return marks
 
 
-def _table(story: Story, known: Distributions) -> FigureTable:
+def _table(story: LedgerData, known: Distributions) -> FigureTable:
     places = np.unique(np.linspace(0, len(known.moments) - 1, 40).astype(int)).tolist()
     rows = []
     for row, config in enumerate(known.config.tolist()):
@@ -222,5 +222,5 @@ def _table(story: Story, known: Distributions) -> FigureTable:
     return FigureTable(("configuration", "seconds", "share_answered", "lower", "upper"), rows)
 
 
-def _numbers(drawn: Sequence[tuple[Story, Distributions]]) -> dict[str, object]:
+def _numbers(drawn: Sequence[tuple[LedgerData, Distributions]]) -> dict[str, object]:
     return {"campaigns": [{"name": story.label, "distributions": as_numbers(known)} for story, known in drawn]}

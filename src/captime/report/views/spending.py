@@ -7,7 +7,7 @@ import numpy as np
 from captime.arrays import FloatArray, IntArray
 from captime.report.charts.chart import Axis, Chart, FigureTable, Line, Mark, Points, Spans, View, as_numbers
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, KnownRuns, sums
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.words import cpu_time, printable, time_word
 from captime.utilities.formula import duration_text
 
@@ -31,7 +31,7 @@ class Spending:
     kinds: IntArray
 
 
-def spending(story: Story) -> Spending | None:
+def spending(story: LedgerData) -> Spending | None:
     """What every configuration cost; None without runs."""
     runs, n = story.runs, len(story.names)
     if runs is None:
@@ -62,7 +62,7 @@ class Captimes:
     steps: tuple[tuple[float, int, float], ...]
 
 
-def captimes(story: Story) -> Captimes | None:
+def captimes(story: LedgerData) -> Captimes | None:
     """Captimes over the campaign; None if the story says nothing about them."""
     runs = story.runs
     if runs is None or not len(runs):
@@ -116,7 +116,7 @@ _PURPOSES = {
 }
 
 
-def spending_view(story: Story) -> View | None:
+def spending_view(story: LedgerData) -> View | None:
     """Show one mark per configuration, and one bar per purpose where the purposes are on record."""
     paid, scores, book = spending(story), story.scores, _by_purpose(story)
     if paid is None or scores is None or not paid.seconds.any():
@@ -152,7 +152,7 @@ def spending_view(story: Story) -> View | None:
     return View("spending", "Where did the time go?", caption, charts, table, numbers=numbers)
 
 
-def _largest(story: Story) -> str:
+def _largest(story: LedgerData) -> str:
     """Say for which purpose most of the CPU time was spent; "" if that is not on record."""
     whole = sum(story.spending.values())
     if whole <= 0.0:
@@ -161,7 +161,7 @@ def _largest(story: Story) -> str:
     return f"The largest part by purpose, {seconds / whole:.0%}, went to {_PURPOSES.get(name, name)}."
 
 
-def _by_purpose(story: Story) -> Chart | None:
+def _by_purpose(story: LedgerData) -> Chart | None:
     """Draw CPU time by purpose, in the order of a campaign; None if it is not on record."""
     order = [*_PURPOSES, *sorted(story.spending.keys() - _PURPOSES.keys())]
     spent = [(name, story.spending.get(name, 0.0)) for name in order]
@@ -186,7 +186,7 @@ def _by_purpose(story: Story) -> Chart | None:
     )
 
 
-def _by_utility(story: Story, paid: Spending, utility: FloatArray) -> Chart:
+def _by_utility(story: LedgerData, paid: Spending, utility: FloatArray) -> Chart:
     ran = np.flatnonzero(paid.seconds > 0.0)
     size = 3.0 + 7.0 * np.sqrt(paid.runs / max(1, int(paid.runs.max())))
     others = [config for config in ran.tolist() if config != story.leader]
@@ -218,7 +218,7 @@ def _by_utility(story: Story, paid: Spending, utility: FloatArray) -> Chart:
     )
 
 
-def captimes_view(story: Story) -> View | None:
+def captimes_view(story: LedgerData) -> View | None:
     """Captimes over the campaign."""
     known = captimes(story)
     if known is None:
@@ -252,7 +252,7 @@ def captimes_view(story: Story) -> View | None:
     )
 
 
-def _by_configuration(story: Story, known: Captimes) -> list[Mark]:
+def _by_configuration(story: LedgerData, known: Captimes) -> list[Mark]:
     end = max([seconds for seconds, _, _ in known.steps] + story.progress.seconds.tolist())
     marks: list[Mark] = []
     ranking = story.ranking().tolist()

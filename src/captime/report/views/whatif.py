@@ -26,7 +26,7 @@ from captime.report.charts.chart import (
     as_numbers,
     round_ticks,
 )
-from captime.report.story import Story
+from captime.report.ledger_data import LedgerData
 from captime.report.views.runtimes import Distributions, distributions
 from captime.report.words import printable
 from captime.utilities.formula import Utility, duration_text
@@ -113,7 +113,7 @@ class WhatIf:
 
 
 @lru_cache(maxsize=1)
-def what_if(story: Story) -> WhatIf | None:
+def what_if(story: LedgerData) -> WhatIf | None:
     """The families, over times that people have and over times that the runs know something about; None without runs.
 
     Beyond the longest captime nothing was seen: there the certified ends are as far apart as that means.
@@ -254,7 +254,7 @@ _ENOUGH_OVERLAP = 0.3
 _LIKELY, _SURELY, _FLOOR = (-0.125, -0.03), (-0.245, -0.15), -0.27
 
 
-def whatif_view(story: Story) -> View | None:
+def whatif_view(story: LedgerData) -> View | None:
     """Families of utilities, on the times that people have and on those that were measured."""
     answers = what_if(story)
     if answers is None or len(story.names) < 2:
@@ -296,7 +296,7 @@ def _overlap(answers: WhatIf) -> float:
     return math.log(max(1.0, high / low)) / math.log(answers.last / answers.first)
 
 
-def _numbers(story: Story, family: Family, shown: Sequence[int]) -> dict[str, object]:
+def _numbers(story: LedgerData, family: Family, shown: Sequence[int]) -> dict[str, object]:
     return {
         "name": family.name,
         "fixed": family.fixed,
@@ -316,7 +316,7 @@ def _numbers(story: Story, family: Family, shown: Sequence[int]) -> dict[str, ob
     }
 
 
-def _shown(story: Story, families: Sequence[Family]) -> list[int]:
+def _shown(story: LedgerData, families: Sequence[Family]) -> list[int]:
     """The recommended one, and those who are best somewhere, by how often; then the ranking. One colour each."""
     best = np.concatenate([family.best(story.leader) for family in families])
     often = np.bincount(best[best >= 0], minlength=len(story.names))
@@ -326,7 +326,7 @@ def _shown(story: Story, families: Sequence[Family]) -> list[int]:
     return list(dict.fromkeys([story.leader, *order, *known]))[:_LINES]
 
 
-def _chart(story: Story, answers: WhatIf, family: Family, colors: dict[int, str]) -> Chart:
+def _chart(story: LedgerData, answers: WhatIf, family: Family, colors: dict[int, str]) -> Chart:
     regret, certain = family.regret(story.leader), family.certified_regret(story.leader)
     shown = list(colors)
     # Estimates decide how much is shown; a certified regret that leaves the chart says little but that.
@@ -381,7 +381,7 @@ def _zones(answers: WhatIf, family: Family) -> list[Zone]:
     return zones
 
 
-def _strips(story: Story, family: Family, colors: dict[int, str], top: float) -> list[Mark]:
+def _strips(story: LedgerData, family: Family, colors: dict[int, str], top: float) -> list[Mark]:
     """Who is best where: by estimate, and for certain."""
     best, possible = family.best(story.leader), family.possible()
     alone = np.where(possible.sum(axis=0) == 1, possible.argmax(axis=0), -2)
@@ -391,7 +391,9 @@ def _strips(story: Story, family: Family, colors: dict[int, str], top: float) ->
     ]
 
 
-def _strip(story: Story, family: Family, best: IntArray, colors: dict[int, str], ends: tuple[float, float]) -> Strip:
+def _strip(
+    story: LedgerData, family: Family, best: IntArray, colors: dict[int, str], ends: tuple[float, float]
+) -> Strip:
     """Neighbouring members of the family with the same best configuration are one stretch; -1 has no colour."""
     edges = np.flatnonzero(np.diff(best, prepend=best[0] - 1, append=best[-1] - 1))
     log = np.log(family.parameter)
@@ -423,7 +425,7 @@ def _amount(family: Family, value: float) -> str:
     return f"{value:.3g}" if family.name == "parc" else duration_text(float(value))
 
 
-def _table(story: Story, answers: WhatIf) -> FigureTable:
+def _table(story: LedgerData, answers: WhatIf) -> FigureTable:
     """Nine members of each family: who is best, what the recommended one loses, and what of that is certain."""
     rows = []
     for family in answers.families:

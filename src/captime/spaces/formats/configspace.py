@@ -9,11 +9,11 @@ from captime.spaces.clauses import (
     Among,
     Both,
     Clause,
-    Comparison,
     Constant,
     Either,
     Neither,
     Reading,
+    Relation,
     both,
     clause_text,
     either,
@@ -326,7 +326,7 @@ def _condition_table(child: str, clause: Clause) -> dict[str, Any]:
                 return {"type": "IN", **leaf, "values": others}
             beside = [{"type": kind, **leaf, "value": value} for kind in ("LT", "GT")]
             return {"type": "OR", "child": child, "conditions": beside}
-        case Comparison():
+        case Relation():
             parameter, sign, value = _against_a_number(clause)
             leaf = {"child": child, "parent": parameter.name, "value": value}
             if parameter.code(value) is None:
@@ -353,9 +353,9 @@ def _forbidden_table(clause: Clause) -> dict[str, Any]:
         case Neither(Among(parameter, (value,))) if isinstance(parameter, Choice):
             others = [choice for choice in parameter.choices if choice != value]
             return {"type": "IN", "name": parameter.name, "values": others}
-        case Comparison(Reading(left), sign, Reading(right)) if sign != "!=" and not _texts(left, right):
+        case Relation(Reading(left), sign, Reading(right)) if sign != "!=" and not _texts(left, right):
             return {"type": f"RELATION_{_NAMES[sign]}", "left": left.name, "right": right.name}
-        case Comparison():
+        case Relation():
             parameter, sign, value = _against_a_number(clause)
             if sign in ("==", "!=") or parameter.code(value) is None:
                 raise _Unspeakable
@@ -364,7 +364,7 @@ def _forbidden_table(clause: Clause) -> dict[str, Any]:
             raise _Unspeakable
 
 
-def _against_a_number(clause: Comparison) -> tuple[Float | Integer, str, Value]:
+def _against_a_number(clause: Relation) -> tuple[Float | Integer, str, Value]:
     """A comparison of a number parameter with a number, the parameter first."""
     left, sign, right = clause.left, clause.sign, clause.right
     if isinstance(left, Constant):

@@ -41,7 +41,7 @@ class _Token:
 
 def read_r_clause(text: str, parameters: Mapping[str, Parameter]) -> Clause:
     """The clause that a whole R expression says about these parameters."""
-    reader = _Reader(_tokens(text), parameters)
+    reader = _RReader(_tokens(text), parameters)
     clause = reader.clause(reader.disjunction(0))
     if reader.here.kind != "end":
         reader.refuse("& or | or the end")
@@ -66,7 +66,7 @@ def _tokens(text: str) -> list[_Token]:
 _Part = Clause | Operand
 
 
-class _Reader:
+class _RReader:
     """A place in a list of tokens, moving right."""
 
     def __init__(self, tokens: list[_Token], parameters: Mapping[str, Parameter]) -> None:

@@ -11,11 +11,11 @@ from captime.spaces.clauses import (
     Among,
     Both,
     Clause,
-    Comparison,
     Constant,
     Either,
     Neither,
     Reading,
+    Relation,
     alternatives,
     both,
     clause_text,
@@ -350,7 +350,7 @@ def _new_leaf(leaf: Clause) -> bool:
             return True
         case Neither(Among(_, (_,))):
             return True
-        case Comparison(_, sign, _):
+        case Relation(_, sign, _):
             return sign in ("<", ">")
         case _:
             return False
@@ -363,14 +363,14 @@ def _strict(clause: Clause) -> Clause:
             return both([_strict(part) for part in parts])
         case Either(parts):
             return either([_strict(part) for part in parts])
-        case Comparison(Constant() as left, sign, Reading() as right):
-            return _strict(Comparison(right, MIRRORED[sign], left))
-        case Comparison(Reading(parameter) as left, ("<=" | ">=") as sign, Constant(number)):
+        case Relation(Constant() as left, sign, Reading() as right):
+            return _strict(Relation(right, MIRRORED[sign], left))
+        case Relation(Reading(parameter) as left, ("<=" | ">=") as sign, Constant(number)):
             if isinstance(parameter, Integer):
                 beyond = math.floor(number) + 1 if sign == "<=" else math.ceil(number) - 1
-                return Comparison(left, sign[0], Constant(float(beyond)))
+                return Relation(left, sign[0], Constant(float(beyond)))
             if isinstance(parameter, Float) and parameter.code(number) is not None:
-                return either([Comparison(left, sign[0], Constant(number)), Among(parameter, (number,))])
+                return either([Relation(left, sign[0], Constant(number)), Among(parameter, (number,))])
             return clause
         case _:
             return clause

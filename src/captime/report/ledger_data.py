@@ -57,7 +57,7 @@ class ProgressCurve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Story:
+class LedgerData:
     """A campaign as it stands in its file.
 
     Attributes:
@@ -165,7 +165,7 @@ class Story:
         return np.concatenate(([self.leader], order[order != self.leader]))
 
 
-def read_story(path: str | PathLike[str], utility: Utility | None = None) -> Story:
+def read_story(path: str | PathLike[str], utility: Utility | None = None) -> LedgerData:
     """Read a campaign from its ledger, as of one moment; it may be running.
 
     Args:
@@ -184,7 +184,7 @@ def read_story(path: str | PathLike[str], utility: Utility | None = None) -> Sto
         scores = None
         if utility is not None and len(runs) and 0.0 < delta < 1.0:
             scores = scores_of(runs, len(configs), utility, lottery, delta)
-        return Story(
+        return LedgerData(
             path=Path(path),
             names=[config.name for config in configs],
             settings=[config.parameters for config in configs],
