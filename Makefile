@@ -17,7 +17,7 @@ help:  ## list the targets
 # One stamp per set of requirements: editing pyproject.toml or the pins rebuilds the environment.
 $(VENV)/stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "captime needs Python 3.11 or newer; say make PYTHON=/path/to/python3.11"; exit 2; }
+	  { echo "captime needs Python 3.11 or newer; use make PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e research
 	@touch $@

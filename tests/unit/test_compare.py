@@ -302,7 +302,7 @@ def test_names_tell_commands_apart() -> None:
         ({"at_least": "0%"}, "at-least is 0 %"),
         ({"half_after": "10s", "deadline": 3}, "half-after and deadline are given"),
         ({"budget": -1.0}, "budget is -1.0; expected a positive time"),
-        ({"sampling": "shuffle"}, "Say what an answer is worth"),
+        ({"sampling": "shuffle"}, "Give a utility"),
         ({"names": ["one"]}, "1 names are given for 2 commands"),
         ({"names": ["one", "one"]}, "two commands have the same name"),
         ({"answer": "("}, "is no regular expression"),

@@ -304,7 +304,7 @@ def refuse_if_not(found: Repeatability, procedure: str, population: Population =
         if population is Population.THESE:
             raise ScenarioError(
                 "the claim about exactly these instances needs runs that take the same time again with the same seed, "
-                f"but {found.differ} of {len(found.pairs)} pairs differ: {shown}. Say instances.population = 'drawn', "
+                f"but {found.differ} of {len(found.pairs)} pairs differ: {shown}. Set instances.population = 'drawn', "
                 "or target.repeatable = true if it does repeat itself"
             )
         raise ScenarioError(

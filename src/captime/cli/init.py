@@ -51,7 +51,7 @@ def init_command(
         typer.echo(message(f"wrote {path}; fill it in, then: captime doctor {path}"))
         return
     typer.echo(message(f"wrote {path}{beside} for {chosen.name}; to get the solver: {chosen.install}"))
-    typer.echo(message(f"say where the instances are and what an answer is worth, then: captime doctor {path}"))
+    typer.echo(message(f"fill in the instances and the utility, then run: captime doctor {path}"))
 
 
 def write_new(texts: dict[Path, str]) -> None:

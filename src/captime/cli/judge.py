@@ -363,8 +363,8 @@ def _held_out(
         scenario = on_values(scenario, values_typed(values), "--values")
     elif scenario.wishes.instances.generator is not None:
         raise ScenarioError(
-            "nothing says which generated instances are held out; say with --skip N that the tuners were run on the "
-            "first N of them (0 if on none), or name files with --instances 'test/*.cnf'"
+            "nothing says which generated instances are held out; if the tuners were run on the first N of them, pass "
+            "--skip N (0 if on none), or name files with --instances 'test/*.cnf'"
         )
     else:
         silent = [each.path for each in results if each.instances is None]

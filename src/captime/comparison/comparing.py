@@ -191,7 +191,7 @@ def compare(
     if chosen is None and sees_each_once(way, section):
         raise ScenarioError(
             "every instance is to be one draw of many more, and no utility is given; trial runs would use up instances "
-            "that have to stay unseen. Say what an answer is worth, such as half_after=10 (--half-after 10s)"
+            "that have to stay unseen. Give a utility, such as half_after=10 (--half-after 10s)"
         )
     entries: dict[str, Any] = {each.name: {} for each in candidates}
     if function is None:
@@ -433,4 +433,4 @@ def new_ledger(names: Sequence[str]) -> Path:
         path = folder / f"{stem}{suffix}.ledger"
         if not path.exists():
             return path
-    raise ScenarioError(f"there is no free name for a ledger in {str(folder)!r}; say --ledger FILE")
+    raise ScenarioError(f"there is no free name for a ledger in {str(folder)!r}; name one with --ledger FILE")

@@ -74,7 +74,7 @@ def understood(words: Sequence[str], known: dict[str, Option]) -> tuple[int, str
         else:
             raise ValueError(f"there is no option {word!r}")
     if seed is None:
-        raise ValueError("--seed is missing; say which instance of the family, such as --seed 1")
+        raise ValueError("--seed is missing; name an instance of the family, such as --seed 1")
     return seed, output, options
 
 

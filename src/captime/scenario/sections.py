@@ -256,8 +256,8 @@ def _check_command(
         and any((each.answer or target.answer) is None for each in configurations)
     ):
         raise ScenarioError(
-            f"{place(_TARGET, 'answer')} is missing, but right answers are known; say what an answer looks like in "
-            "the output, or they cannot be compared"
+            f"{place(_TARGET, 'answer')} is missing, but right answers are known; describe an answer in the "
+            "output by a pattern, or they cannot be compared"
         )
 
 

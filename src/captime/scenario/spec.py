@@ -401,8 +401,8 @@ def _check_cluster(section: ExecutorSection, place: SourceLocation) -> None:
             )
     if section.machines == "normalised" and section.reference is None:
         raise ScenarioError(
-            f'{place("executor", "reference")} is missing; with machines = "normalised", say how long the reference '
-            "takes on the machine whose seconds count; docs/cluster.md says how to find out"
+            f'{place("executor", "reference")} is missing; with machines = "normalised", give the CPU seconds that '
+            "the reference takes on the machine whose seconds count; docs/cluster.md says how to find out"
         )
     if section.machines == "any" and section.reference is not None:
         raise ScenarioError(f'{place("executor", "reference")} means nothing with machines = "any"; leave it out')

@@ -92,7 +92,7 @@ def validate(
     if u[-1] > _SMALL_ENOUGH and not zero_tail:
         raise UtilityError(
             f"{name}: at t = {t[-1]:.12g} it is still {u[-1]:.12g}, expected at most {_SMALL_ENOUGH:g}; "
-            f"say zero_tail=True if its limit is 0 all the same, {_NORMALISE}"
+            f"pass zero_tail=True if its limit is 0 all the same, {_NORMALISE}"
         )
 
 

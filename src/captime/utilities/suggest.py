@@ -32,7 +32,7 @@ def worthless_after(seconds: float) -> Uniform:
     """Sentence: "worthless after five minutes". Worth drains away evenly until then.
 
     The sentence gives the last useful moment and says nothing about the time before it: the answer is needed
-    at some moment until then, any is as likely as the next. Say `deadline_at` instead if an answer just in
+    at some moment until then, any is as likely as the next. Use `deadline_at` instead if an answer just in
     time is as good as one at once.
 
     >>> str(worthless_after(300))

@@ -358,6 +358,6 @@ def _positive(spec: CampaignSpec, scenario: Scenario) -> list[Finding]:
     checked = target.answer or target.until or target.verifier or target.wrapper or target.function or scenario.function
     if checked or all(each.answer for each in spec.configurations):
         return []
-    advice = "say what an answer looks like with target.answer, or check it with target.verifier"
+    advice = "describe an answer with target.answer, or check it with target.verifier"
     found = "every run that ends with an accepted exit code counts as answered, whatever it printed"
     return [Finding("success rule", "warning", found, advice)]

@@ -59,7 +59,7 @@ def _told_by(path: Path) -> str:
         return "aclib"
     raise ScenarioError(
         f"{path}: it is not seen which tool it belongs to; expected a scenario of AClib, SMAC 2 or ParamILS (algo, "
-        "paramfile), of irace (targetRunner, parameterFile) or SMAC3's scenario.json. Say it with --from: "
+        "paramfile), of irace (targetRunner, parameterFile) or SMAC3's scenario.json. Name it with --from: "
         f"{', '.join(READERS)}"
     )
 

@@ -210,7 +210,7 @@ def _read_line(draft: Draft, line: int, content: str) -> None:
         return
     if rest.startswith(('"', "'")):
         raise ScenarioError(
-            f"found {rest[:30]!r} after {name}, which looks like a switch in irace's format; if it is, say so: --from "
+            f"found {rest[:30]!r} after {name}, which looks like a switch in irace's format; if it is, use --from "
             'irace, or format = "irace" in a scenario'
         )
     if not rest.startswith(("{", "[")):
