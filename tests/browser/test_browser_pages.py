@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captime.report.ledger_data import Story, read_story
 
 from browsers import Page, browser
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow

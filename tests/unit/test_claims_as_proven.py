@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from captime.procedures.scoreboard import Scoreboard
 
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime.bounds.mixture import PairedMixture, sine_nodes
@@ -18,7 +19,6 @@ from captime.procedures.duels import Duels
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.race import Race
 from captime.procedures.race_terms import COARSEST_STEP, difference_grid, difference_step, margins
-from captime.procedures.scoreboard import Scoreboard
 from captime.report.campaigned import assumptions
 from captime.report.ledger_data import LedgerData, ProgressCurve
 from captime.sources.replay import Replay

@@ -8,7 +8,6 @@ from typing import cast
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import read_story
 from typer.testing import CliRunner, Result
 
 from captime.campaign.run import mean_scores

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captime.report.ledger_data import Pace, floor_of
 
 from captime.certificate import Certificate, Population
 from captime.report.campaigned import these_words

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from captime.report.ledger_data import read_story
 from typer.testing import CliRunner, Result
 
 from captime import simulate

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from captime.report.ledger_data import Story, read_story
-
 from captime.report.known_runs import ScoreIntervals
 from captime.report.ledger_data import LedgerData, read_story
 from captime.report.page import many_settings, report_page

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import Trend, rank_correlation, read_story, trend_of
 from scipy.stats import spearmanr
 
 from campaign_stand_ins import folder, ledger_in, question_on, virtual_slots

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captime.report.ledger_data import ProgressCurve, Story, read_story
 from typer.testing import CliRunner
 
 from campaign_stand_ins import Numbered, folder, ledger_in

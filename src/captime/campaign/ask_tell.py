@@ -150,7 +150,10 @@ class AskTell:
             raise ScenarioError(f"AskTell was given {found} of configurations and space; expected one of them")
         path = None if ledger is None else Path(ledger)
         self.seed = recorded_seed(path, seed)
-        known = known_instances(path) if path is not None and path.exists() else ()
+        known: Sequence[str] = ()
+        if path is not None and path.exists():
+            with LedgerReader(path) as reader:
+                known = known_instances(reader)
         chosen = procedure or ("race" if space is None else "pool")
         settings = {**({} if gamma is None else {"gamma": gamma}), **(options or {})}
         about = population_for(
@@ -206,14 +209,13 @@ class AskTell:
         """Begin a ledger, or bring the books to where it ends."""
         question, exists, growth = self._question, path.exists(), Growth()
         if exists:
-            growth = check_identity(path, question)
+            with LedgerReader(path) as reader:
+                growth, self._clock = check_identity(reader, question), reader.clock()
             if growth.configurations:
                 raise ScenarioDiffers(
                     f"{path}: configurations were added since this ledger was begun; AskTell resumes with those it was "
                     "begun with. Leave the new ones out, or begin another ledger"
                 )
-            with LedgerReader(path) as reader:
-                self._clock = reader.clock()
         ledger = Ledger.open(path) if exists else Ledger.create(path, remembered(question), question.configs)
         self._ledger = ledger
         try:

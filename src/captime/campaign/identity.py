@@ -93,11 +93,9 @@ def population_on_record(scenario: Mapping[str, object]) -> Population:
     return Population.DRAWN if said is None else Population(str(said))
 
 
-def recorded(path: Path) -> tuple[dict[str, Any], list[Noted]]:
+def recorded(reader: LedgerReader) -> tuple[dict[str, Any], list[Noted]]:
     """Return the identity of a ledger, with what was added on the way; and its notes."""
-    with LedgerReader(path) as reader:
-        before = as_recorded_now(reader.scenario)
-        notes = reader.events()
+    before, notes = as_recorded_now(reader.scenario), reader.events()
     for beside in (_GOAL, _LENGTH, _LISTED, _STEP, _SHORT, _SCHEDULE):
         before.pop(beside, None)
     for section in _GROWING:
@@ -124,13 +122,14 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
     with LedgerReader(path) as reader:
         listed = reader.scenario.get("configurations")
         population = population_on_record(reader.scenario)
-        options = reader.scenario.get("options")
         order = order_on_record(reader.scenario)
+        options, seed = reader.scenario.get("options"), reader.scenario.get("seed")
+        known = known_instances(reader)
     effort = options.get("effort") if isinstance(options, dict) and scenario.wishes.effort is None else None
     begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
     return replace(
-        with_recorded_seed(scenario.with_effort(effort), path),
-        known=known_instances(path),
+        _with_seed(scenario.with_effort(effort), seed),
+        known=known,
         begun_with=begun,
         recorded_population=population,
         recorded_order=order,
@@ -147,27 +146,31 @@ def with_recorded_seed(scenario: Scenario, path: Path) -> Scenario:
     if not path.exists():
         return scenario
     with LedgerReader(path) as reader:
-        seed = reader.scenario.get("seed")
+        return _with_seed(scenario, reader.scenario.get("seed"))
+
+
+def _with_seed(scenario: Scenario, seed: object) -> Scenario:
     return replace(scenario, drawn_seed=seed) if isinstance(seed, int) else scenario
 
 
-def known_instances(path: Path) -> list[str]:
+def known_instances(reader: LedgerReader) -> list[str]:
     """Names of the instances of a ledger's stream, in its order; none if it has no list of them."""
-    instances = recorded(path)[0].get("instances")
+    instances = recorded(reader)[0].get("instances")
     if not isinstance(instances, dict) or instances.get("sampling") not in ("shuffle", "given"):
         return []
     return [str(entry[0]) for entry in instances.get("list", ())]
 
 
-def check_identity(path: Path, question: CampaignQuestion) -> Growth:
+def check_identity(reader: LedgerReader, question: CampaignQuestion) -> Growth:
     """Refuse to mix runs of one question with those of another; return what was added at the ends of the lists."""
-    before, notes = recorded(path)
+    path = reader.path
+    before, notes = recorded(reader)
     now = _asked(plain(question.identity))
     if "rules" not in now:
         # A survey decides nothing: what was measured under other rules is resumed like any other.
         before.pop("rules", None)
     elif rules_of(before) != rules_of(now):
-        raise _other_rules(path, rules_of(before), rules_of(now), notes)
+        raise _other_rules(reader, rules_of(before), rules_of(now), notes)
     else:
         before.setdefault("rules", now["rules"])
     before, now = (_naming_population(each) for each in (_asked(before), now))
@@ -195,12 +198,10 @@ def check_identity(path: Path, question: CampaignQuestion) -> Growth:
     )
 
 
-def _other_rules(path: Path, before: int, now: int, notes: list[Noted]) -> ScenarioDiffers:
-    with LedgerReader(path) as reader:
-        versions = [reader.captime_version]
-    versions += [str(note.facts["captime"]) for note in notes if "captime" in note.facts]
+def _other_rules(reader: LedgerReader, before: int, now: int, notes: list[Noted]) -> ScenarioDiffers:
+    versions = [reader.captime_version, *(str(note.facts["captime"]) for note in notes if "captime" in note.facts)]
     return ScenarioDiffers(
-        f"{path}: this ledger was decided by rules {before} (captime {versions[-1]}), and this captime "
+        f"{reader.path}: this ledger was decided by rules {before} (captime {versions[-1]}), and this captime "
         f"({version('captime')}) decides by rules {now}, so it cannot resume it. What it has certified stays valid: "
         f"`captime verify`, `report`, `best` and `export` read it as before. To resume it, install captime "
         f"{versions[-1]}; to begin anew under the new rules, use --ledger NEW"

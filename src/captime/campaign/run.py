@@ -113,8 +113,10 @@ def run_campaign(
     if relied_on and manner.check_repeatability and not path.exists():
         question = _with_repeatability(question, make)
     check_no_rescue(path)
-    growth = check_identity(path, question) if path.exists() else Growth()
-    clock = _clock_on_record(path) if path.exists() else 0.0
+    growth, clock = Growth(), 0.0
+    if path.exists():
+        with LedgerReader(path) as reader:
+            growth, clock = check_identity(reader, question), reader.clock()
     result: CampaignResult | None = None
     try:
         with _ledger_for(question, path, manner) as ledger, SlotBoard(path, ledger.campaign_id) as board:
@@ -136,11 +138,6 @@ def run_campaign(
         result = replace(result, trouble=result.trouble or error)
     # Closing it in good order is a row too.
     return with_what_was_lost(replace(result, head=ledger.head), ledger)
-
-
-def _clock_on_record(path: Path) -> float:
-    with LedgerReader(path) as reader:
-        return reader.clock()
 
 
 def _with_repeatability(question: CampaignQuestion, make: MakeExecutor) -> CampaignQuestion:
