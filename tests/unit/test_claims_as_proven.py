@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captime.procedures.scoreboard import Scoreboard
 
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime.bounds.mixture import PairedMixture, sine_nodes
@@ -15,10 +14,10 @@ from captime.certificate import Certificate
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
 from captime.procedures import Problem
-from captime.procedures.duels import Duels
+from captime.procedures.board import Board
+from captime.procedures.duels import COARSEST_STEP, Duels, difference_grid, difference_step, margins
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.race import Race
-from captime.procedures.race_terms import COARSEST_STEP, difference_grid, difference_step, margins
 from captime.report.campaigned import assumptions
 from captime.report.ledger_data import LedgerData, ProgressCurve
 from captime.sources.replay import Replay
@@ -78,9 +77,9 @@ def test_a_duel_counts_what_a_challenger_may_still_be_worth() -> None:
     """Scores from 0 to 1 are not scores of 0: nothing is shown against what may have scored more than the leader."""
     shown = []
     for high in (0.0, 1.0):
-        board = Scoreboard(2, 0.8)
-        board.add(0, np.full(300, 0.9), np.full(300, 0.9), race=True)
-        board.add(1, np.zeros(300), np.full(300, high), race=True)
+        board = Board(2, 0.8)
+        board.settle(0, np.full(300, 0.9), np.full(300, 0.9))
+        board.settle(1, np.zeros(300), np.full(300, high))
         duels = Duels(2, margins(0.05))
         duels.restart(board, 0)
         shown.append(float(duels.margins(board, 0, np.array([1]), 3.0)[0]))
