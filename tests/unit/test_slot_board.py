@@ -19,7 +19,7 @@ from captime.certificate import Certificate
 from captime.cli import app
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
-from captime.executors.protocol import Board, Executor, NoBoard
+from captime.executors.protocol import Executor, NoBoard, SlotDisplay
 from captime.ledger.ownership import SlotBoard, SlotId, SlotUse, read_slots, slots_path, under_way
 from captime.procedures.protocol import Procedure
 from captime.programs.protocol import Program
@@ -196,7 +196,7 @@ def test_a_seat_is_free_after_its_supervisor_died(bench: Bench) -> None:
 class Shown(VirtualExecutor):
     """Virtual slots that say that everything is on the first one."""
 
-    def show_on(self, board: Board) -> None:
+    def show_on(self, board: SlotDisplay) -> None:
         """See the protocol."""
         self._board = board
 

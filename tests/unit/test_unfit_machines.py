@@ -23,7 +23,7 @@ from captime.ledger import LedgerReader
 from captime.programs.judge import AnswerRules, judge
 from captime.programs.protocol import Program
 from captime.runs import UNBEGUN, Measurement, RunOutcome, RunRequest, Shortage, Status, Verdict
-from captime.supervision import fitness
+from captime.supervision import fitness, processes
 from captime.supervision.cgroups import Cgroup
 from captime.supervision.fitness import Fitness, lack_behind
 from captime.supervision.messages import Report
@@ -99,7 +99,7 @@ def test_a_failure_after_the_kernel_killed_somebody_for_memory_is_the_machines(
 ) -> None:
     """The counter of the whole machine has grown since the last look; a second failure without that stands."""
     killed = iter([7, 8, 8])
-    monkeypatch.setattr(fitness, "_killed_for_memory", lambda: next(killed))
+    monkeypatch.setattr(processes, "_killed_for_memory", lambda: next(killed))
     looking = Fitness(str(tmp_path), room())
     lack = looking.after_failure(b"", killer=True)
     assert lack is not None

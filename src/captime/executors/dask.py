@@ -29,7 +29,7 @@ from captime.executors.dask_client import (
 )
 from captime.executors.dask_leases import FILE, DaskTerms, Leases
 from captime.executors.dask_workers import GREET, MEASURE, OPEN, Note, WorkerPool
-from captime.executors.protocol import Board, signals_heard
+from captime.executors.protocol import SlotDisplay, signals_heard
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
 
@@ -95,7 +95,7 @@ class DaskExecutor:
         """Set the functions that record what happens to machines, and answers that came after the run was given up."""
         self._note, self._write_late = note, late
 
-    def show_on(self, board: Board) -> None:
+    def show_on(self, board: SlotDisplay) -> None:
         """See the protocol."""
         self._leases.board = board
         for worker in self._force.workers.values():

@@ -16,7 +16,7 @@ from captime.executors import dask_worker as station
 from captime.executors.dask_client import DaskClient
 from captime.executors.dask_files import Digests
 from captime.executors.dask_workers import Note, SpeedTerms, WorkerPool, WorkerRecord
-from captime.executors.protocol import Board, NoBoard
+from captime.executors.protocol import NoBoard, SlotDisplay
 from captime.ledger.ownership import SlotId
 from captime.programs.protocol import Program
 from captime.runs import RunOutcome, RunRequest
@@ -109,7 +109,7 @@ class Leases:
         self.back: list[RunOutcome] = []
         self.late: list[RunOutcome] = []
         self.worked = False
-        self.board: Board = NoBoard()
+        self.board: SlotDisplay = NoBoard()
         self._program = program
         self._link = link
         self._force = force

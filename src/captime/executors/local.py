@@ -17,7 +17,7 @@ from typing import Self
 from captime.arrays import IntArray
 from captime.errors import InvariantViolated, MachineUnfit, ScenarioError
 from captime.executors.local_slots import HELD_TOO_OFTEN, TIMES, LocalSlots, Overhead, SpeedChecks, reference_launch
-from captime.executors.protocol import Board, NoBoard, signals_heard
+from captime.executors.protocol import NoBoard, SlotDisplay, signals_heard
 from captime.ledger.ownership import SlotId
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest
@@ -83,7 +83,7 @@ class LocalExecutor:
         self._references: dict[int, int] = {}
         self._pulse = SpeedChecks(range(slots), self.now)
         self._memory_killer = MemoryKiller()
-        self._board: Board = NoBoard()
+        self._board: SlotDisplay = NoBoard()
         self._place = LocalSlots(tag, slots, pin=pin, isolation=isolation, scratch=scratch)
         self.isolation = self._place.isolation
         self.limits_memory = self._place.limits_memory
@@ -109,7 +109,7 @@ class LocalExecutor:
         """Return the process numbers of the slot supervisors."""
         return [handle.pid for handle in self._handles]
 
-    def show_on(self, board: Board) -> None:
+    def show_on(self, board: SlotDisplay) -> None:
         """See the protocol."""
         self._board = board
         for handle in self._handles:

@@ -61,7 +61,7 @@ class Executor(Protocol):
         ...
 
 
-class Board(Protocol):
+class SlotDisplay(Protocol):
     """Shows what runs where, for status commands. No decision depends on it; it never waits and never fails."""
 
     def running(self, seat: SlotId, request: RunRequest, seconds: float = 0.0) -> None:
@@ -94,7 +94,7 @@ class NoBoard:
 class Visible(Protocol):
     """An executor that knows which slot a run is on."""
 
-    def show_on(self, board: Board) -> None:
+    def show_on(self, board: SlotDisplay) -> None:
         """From now on tell this board."""
         ...
 
