@@ -93,8 +93,8 @@ def _interval(values: FloatArray) -> tuple[float, float]:
     return float(values.mean()), wide * float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
-def report(cells: Cells, out: Path) -> None:
-    """Print tables and verdict, write the numbers, draw the picture."""
+def report(cells: Cells, out: Path | None) -> None:
+    """Print tables and verdict; write the numbers and draw the picture, unless there is no folder for them."""
     console = Console(highlight=False, width=150)
     points = points_of(cells)
     if not points:
@@ -121,6 +121,8 @@ def report(cells: Cells, out: Path) -> None:
     _lost_in_naming(console, cells)
     for line in verdict(points):
         console.print(line)
+    if out is None:
+        return
     with (out / "search.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         columns = Point.__dataclass_fields__
