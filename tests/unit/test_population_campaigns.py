@@ -77,7 +77,7 @@ def test_the_claim_is_about_these_instances_and_carries_the_other_one(begun: Pat
 def test_intervals_of_all_configurations_are_said_to_be_about_more_like_them(begun: Path) -> None:
     """The report bounds means of a distribution; it must not claim them for the set."""
     assert read_story(begun).on_set
-    assert "all intervals hold at once about more instances like these with probability" in _typed("status", begun)
+    assert "all intervals hold at once, for more instances like these, with probability" in _typed("status", begun)
 
 
 def test_a_campaign_resumes_to_the_exact_end_and_is_confirmed(begun: Path, tmp_path: Path) -> None:
