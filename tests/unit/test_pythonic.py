@@ -219,7 +219,7 @@ def test_runs_made_elsewhere_are_recorded_resumed_and_verified() -> None:
 def test_instances_may_be_added_at_the_end_of_their_list() -> None:
     """Five are used up without a decision; with more of them the campaign resumes, and its check knows it."""
     path = shared_memory() / "longer.ledger"
-    with asked(path, instances=[f"i{k}" for k in range(5)]) as campaign:
+    with asked(path, instances=[f"i{k}" for k in range(5)], population="drawn") as campaign:
         told(campaign)
         assert campaign.finished == "instances"
     with asked(path) as campaign:
