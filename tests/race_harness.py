@@ -23,11 +23,11 @@ from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.plans import RandomCaptimes, Schedule
 from captime.procedures import Problem
+from captime.procedures.agenda import WarmStart
 from captime.procedures.board import Board
-from captime.procedures.duels import Duels
+from captime.procedures.claims import Duels
 from captime.procedures.race import Race
-from captime.procedures.race_terms import SHARES
-from captime.procedures.warm_start import WarmStart
+from captime.procedures.race_claims import SHARES
 from captime.sources.replay import Replay
 from captime.utilities import Utility
 from race_worlds import RaceWorld

@@ -11,7 +11,7 @@ from captime.bounds.betting import BinnedMixture, PairedMixture, bins_above, bin
 from captime.certificate import Certificate
 from captime.plans import RandomCaptimes
 from captime.procedures.board import Board
-from captime.procedures.duels import Duels
+from captime.procedures.claims import Duels
 from captime.procedures.race import Race
 from captime.tally import Tally
 from captime.utilities import parse_utility

@@ -18,12 +18,12 @@ from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
-from captime.procedures import race_terms as late
+from captime.procedures import race_claims as late
 from captime.procedures.pool_shares import PoolShares
 from captime.procedures.pool_terms import LOWER, UPPER, PoolTerms
 from captime.procedures.race import Race
-from captime.procedures.race_terms import SHARES as RACE_SHARES
-from captime.procedures.race_terms import Latecomers
+from captime.procedures.race_claims import SHARES as RACE_SHARES
+from captime.procedures.race_claims import Latecomers
 from captime.spaces import Settings
 from pool_harness import LUCKY_FEW, SHARE, STAIRS, TWINS, UTILITY, Campaigns, WatchedPool
 from race_harness import limit_for, log_evidence

@@ -379,28 +379,28 @@ MUTANTS = (
     # ---------------------------------------------------------------------- engine
     Mutant(
         "leaders' lower bounds without ranks",
-        "procedures/race_terms.py",
+        "procedures/race_claims.py",
         "own = self.log_rank[config] - math.log(LOWER",
         "own = 0.0 * self.log_rank[config] - math.log(LOWER",
         ("unit/test_race.py::test_selection_mode_spends_as_documented",),
     ),
     Mutant(
         "duels without the leader's rank",
-        "procedures/race_terms.py",
+        "procedures/race_claims.py",
         "own = float(self.log_rank[leader]) - math.log(PAIRED",
         "own = -math.log(PAIRED",
         ("unit/test_race.py::test_selection_mode_spends_as_documented",),
     ),
     Mutant(
         "the end shown without a union",
-        "procedures/race_terms.py",
+        "procedures/race_claims.py",
         "math.log(self.late.n_first) - math.log(SHOWN",
         "-math.log(SHOWN",
         ("unit/test_race.py::test_the_interval_shown_spends_a_share_that_no_ranking_has_touched",),
     ),
     Mutant(
         "upper bounds of all without a union",
-        "procedures/race_terms.py",
+        "procedures/race_claims.py",
         "else math.log(self.late.n_first)\n        own",
         "else 0.0\n        own",
         ("unit/test_race.py::test_simultaneous_mode_spends_as_documented",),
@@ -462,14 +462,14 @@ MUTANTS = (
     ),
     Mutant(
         "duels see the challenger's low end",
-        "procedures/duels.py",
+        "procedures/claims.py",
         "worst = board.high(challenger, first, last)",
         "worst = board.low(challenger, first, last)",
         ("unit/test_claims_as_proven.py::test_a_duel_counts_what_a_challenger_may_still_be_worth",),
     ),
     Mutant(
         "weights of ranks sum to more than one",
-        "procedures/race_terms.py",
+        "procedures/race_claims.py",
         "np.log((rank + 1.0) * (rank + 2.0))",
         "np.log(rank + 1.0)",
         ("unit/test_race.py::test_the_weights_of_leaders_sum_to_at_most_one",),
@@ -497,14 +497,14 @@ MUTANTS = (
     ),
     Mutant(
         "scouts ranked on all they have run",
-        "procedures/warm_start.py",
+        "procedures/agenda.py",
         "self.alive[tally.n[self.alive] > self.positions].tolist():",
         "self.alive[:0].tolist():",
         ("unit/test_blindness.py::test_scouts_are_ranked_on_the_positions_of_the_rung",),
     ),
     Mutant(
         "a rung beyond an eighth of the stream",
-        "procedures/warm_start.py",
+        "procedures/agenda.py",
         "max(1, available // 8)",
         "max(1, available // 2)",
         ("unit/test_race_many_slots.py::test_a_rung_can_be_lengthened_but_not_beyond_an_eighth_of_the_stream",),
@@ -532,7 +532,7 @@ MUTANTS = (
     ),
     Mutant(
         "delta overspent by the race",
-        "procedures/race_terms.py",
+        "procedures/race_claims.py",
         "0.41, 0.41, 0.1, 0.04, 0.04",
         "0.45, 0.41, 0.1, 0.04, 0.04",
         ("unit/test_race.py::test_delta_is_shared_out_completely_and_as_the_page_says",),
@@ -574,7 +574,7 @@ MUTANTS = (
     ),
     Mutant(
         "pool duels begin where the challenger did",
-        "procedures/duels.py",
+        "procedures/claims.py",
         "np.maximum(board.counted, board.counted[leader])",
         "np.maximum(board.counted, 0)",
         ("unit/test_blindness.py::test_a_pool_keeps_its_pilot_out_of_lower_bounds_and_duels",),
@@ -602,7 +602,7 @@ MUTANTS = (
     ),
     Mutant(
         "latecomers cost nothing",
-        "procedures/race_terms.py",
+        "procedures/race_claims.py",
         "np.log(number * (number + 1.0))",
         "np.log(number)",
         ("unit/test_blindness.py::test_latecomers_pay_as_the_check_says",),

@@ -13,14 +13,14 @@ from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
+from captime.procedures.agenda import WarmStart
 from captime.procedures.board import ALL_OPEN, Board
-from captime.procedures.duels import Duels, margins
+from captime.procedures.claims import Duels, margins
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.pool import Pool
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.race import Race
-from captime.procedures.race_terms import Latecomers
-from captime.procedures.warm_start import WarmStart
+from captime.procedures.race_claims import Latecomers
 from captime.skeptic.late import Late
 from captime.sources.replay import Replay
 from captime.tally import blank_tally

@@ -15,7 +15,7 @@ from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
 from captime.procedures import Problem
 from captime.procedures.board import Board
-from captime.procedures.duels import COARSEST_STEP, Duels, difference_grid, difference_step, margins
+from captime.procedures.claims import COARSEST_STEP, Duels, difference_grid, difference_step, margins
 from captime.procedures.fixed_captimes import FixedCaptimes
 from captime.procedures.race import Race
 from captime.report.campaigned import assumptions

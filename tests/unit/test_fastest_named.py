@@ -12,7 +12,7 @@ from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem, race_claims
-from captime.procedures.estimates import measured_utility, product_limit
+from captime.procedures.board import measured_utility, product_limit
 from captime.procedures.problem import SCHEDULE
 from captime.procedures.race import Race
 from captime.simulation import simulate

@@ -11,12 +11,12 @@ from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem
+from captime.procedures.agenda import WarmStart
 from captime.procedures.board import Board
-from captime.procedures.duels import Duels, margins
+from captime.procedures.claims import Duels, margins
 from captime.procedures.options import build_procedure
 from captime.procedures.race import Race
-from captime.procedures.race_terms import SHARES
-from captime.procedures.warm_start import WarmStart
+from captime.procedures.race_claims import SHARES
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import in_order, table_of

@@ -12,10 +12,9 @@ from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
-from captime.procedures.agenda import Agenda, Rivals, runs_missing
+from captime.procedures.agenda import Agenda, Rivals, WarmStart, runs_missing
 from captime.procedures.board import Board, cuts
 from captime.procedures.race import Race
-from captime.procedures.warm_start import WarmStart
 from captime.sources.synthetic import synthetic_table
 from captime.sources.table import RuntimeTable
 from captime.sources.window import stream_of

@@ -15,7 +15,7 @@ from captime.certificate import Population
 from captime.errors import ScenarioDiffers
 from captime.ledger import LedgerReader
 from captime.ledger.rows import Noted
-from captime.procedures.duels import COARSEST_STEP, difference_step
+from captime.procedures.claims import COARSEST_STEP, difference_step
 from captime.scenario import Scenario
 from captime.scenario.configurations import order_on_record
 from captime.scenario.identity import as_recorded_now, difference, grown, plain, rules_of

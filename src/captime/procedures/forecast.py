@@ -16,7 +16,7 @@ from captime.arrays import FloatArray
 from captime.bounds.mixture import mixture_lower, mixture_lower_finite, sine_nodes
 from captime.certificate import Population, check_delta
 from captime.errors import ScenarioError
-from captime.procedures import race_terms, set_claims
+from captime.procedures import race_claims, set_claims
 from captime.procedures.set_schedule import pilot_size
 
 EPSILONS = (0.2, 0.1, 0.05, 0.02)
@@ -141,7 +141,7 @@ class Forecast:
         if self.population is Population.THESE:
             return _level_on_set(self.delta)
         # A race on draws, where all configurations are as likely to lead.
-        return math.log(self.n_configs / (race_terms.PAIRED * self.delta))
+        return math.log(self.n_configs / (race_claims.PAIRED * self.delta))
 
 
 def _level_on_set(delta: float) -> float:

@@ -20,8 +20,9 @@ from captime.procedures.pool_bets import BestBets, Contest
 from captime.procedures.pool_certificates import PoolClaims
 from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import SPLITS, Stakes, looks_good_enough, newcomers_turn, runs_to_show
-from captime.procedures.pool_terms import Effort, Stop, check_options, checked_effort, checked_stop
+from captime.procedures.pool_terms import Effort, Stop, checked_effort, checked_stop
 from captime.procedures.problem import Problem
+from captime.procedures.race_claims import check_options
 from captime.tally import Tally
 
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.
@@ -70,7 +71,8 @@ class Pool(PoolClaims):
         truncation: float = 0.1,
         effort: Effort = "balanced",
     ) -> None:
-        check_options(stop, boost, pilot, growth, {"leader_share": leader_share, "truncation": truncation})
+        checked_stop(stop)
+        check_options(boost, "selection", pilot, growth, {"leader_share": leader_share, "truncation": truncation})
         self._split = SPLITS[checked_effort(effort)]
         self._bets = BestBets() if effort == "search" else None
         super().__init__(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from captime.errors import ScenarioError
-from captime.procedures.race_terms import check_options as check_race_options
 
 Origin = Literal["listed", "random", "model"]
 Stop = Literal["both", "epsilon", "gamma"]
@@ -129,9 +128,3 @@ def checked_effort(effort: str) -> Effort:
             word: Effort = known
             return word
     raise ScenarioError(f"pool has no effort {effort!r}; there are {', '.join(get_args(Effort))}")
-
-
-def check_options(stop: str, boost: float, pilot: int, growth: float, shares: dict[str, float]) -> None:
-    """Refuse options of a growing pool that make no sense, each with what would."""
-    checked_stop(stop)
-    check_race_options(boost, "selection", pilot, growth, shares)

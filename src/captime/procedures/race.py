@@ -12,15 +12,12 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Targets, no_targets
-from captime.procedures.agenda import Challenger, LevelCosts, Rivals, runs_missing
+from captime.procedures.agenda import Challenger, LevelCosts, Rivals, WarmStart, runs_missing
 from captime.procedures.board import NODES
-from captime.procedures.claims import EngineOptions
-from captime.procedures.duels import FRACTIONS
+from captime.procedures.claims import FRACTIONS, EngineOptions
 from captime.procedures.problem import SECOND_SCHEDULE, THIRD_SCHEDULE, Problem
-from captime.procedures.race_claims import ListClaims
-from captime.procedures.race_terms import SCOUT, Mode, check_options
+from captime.procedures.race_claims import SCOUT, ListClaims, Mode, check_options
 from captime.procedures.scout import Scout
-from captime.procedures.warm_start import WarmStart
 from captime.tally import Tally
 
 # With an unknown or tiny goal, captimes and margins are made for this epsilon.

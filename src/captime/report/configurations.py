@@ -2,7 +2,7 @@
 
 Means and medians are estimated from times of which some are only known to be longer than a captime.
 
-The share of instances answered by a time is the product limit of `captime.procedures.estimates`, which has its
+The share of instances answered by a time is the product limit of `captime.procedures.board`, which has its
 assumptions. The certificate does not rest on these estimates.
 """
 
@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.procedures.estimates import AnswerSteps, product_limit
+from captime.procedures.board import AnswerSteps, product_limit
 from captime.report.charts.chart import Node, element
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
 from captime.report.ledger_data import LedgerData, read_story
