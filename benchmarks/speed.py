@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from captime import RuntimeTable, Simulation, simulate
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.procedures.race import Race
 from captime.sources.synthetic import synthetic_table
 
@@ -131,10 +131,10 @@ def counted_orders() -> Iterator[list[int]]:
     orders: list[int] = []
     ask = Race.ask
 
-    def counted(self: Race, slots: int) -> Targets:
-        targets = ask(self, slots)
-        orders.append(len(targets))
-        return targets
+    def counted(self: Race, slots: int) -> Orders:
+        placed = ask(self, slots)
+        orders.append(len(placed))
+        return placed
 
     Race.ask = counted  # type: ignore[method-assign]
     try:

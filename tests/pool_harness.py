@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence
@@ -94,16 +94,16 @@ class WatchedPool(Pool):
         self.space, self.truth, self.seconds = space, truth, seconds
         self.wrong = dict.fromkeys(KINDS, False)
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """What the pool asks. A model that knows every run so far proposes whatever would have done well in them."""
         run, known = self._frontier(), self._asked_for
-        targets = super().ask(slots)
-        if len(targets) == 0 and self.finished() is None and not self._busy.any():
+        orders = super().ask(slots)
+        if len(orders) == 0 and self.finished() is None and not self._busy.any():
             raise InvariantViolated(f"the pool wants nothing and is not done; it has {self._agenda.ordered}")
-        for config in targets.config[targets.config >= known].tolist():
+        for config in orders.config[orders.config >= known].tolist():
             if self.terms.origin(config) == "model":
                 self.seconds[config, :run] = 1.0
-        return targets
+        return orders
 
     def _certify(self) -> None:
         super()._certify()

@@ -18,7 +18,7 @@ from scipy.stats import binom
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, PairedMixture
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.plans import RandomCaptimes, Schedule
@@ -270,12 +270,12 @@ class WatchedRace(Race):
         self.truth = truth
         self.wrong = dict.fromkeys(RACE_KINDS, False)
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """What the race asks; a race that wants nothing and is not done would never end."""
-        targets = super().ask(slots)
-        if len(targets) == 0 and self.finished() is None:
+        orders = super().ask(slots)
+        if len(orders) == 0 and self.finished() is None:
             raise InvariantViolated(f"the race wants nothing and is not done; it has {self._agenda.ordered}")
-        return targets
+        return orders
 
     def _certify(self) -> None:
         super()._certify()

@@ -13,7 +13,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.betting import sine_nodes
 from captime.bounds.mixture import PairedBets
-from captime.certificate import Population, Targets
+from captime.certificate import Orders, Population
 from captime.drive import drive
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence
@@ -97,20 +97,20 @@ class WatchedSetPool(FixedSetPool):
         self.wrong = dict.fromkeys(KINDS, False)
         self.watching = True
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Ask. A model that knows every run so far proposes what would have done well in them, or badly."""
         frontier, known = int(self._ordered.max()), self._asked_for
-        targets = super().ask(slots)
+        orders = super().ask(slots)
         open_runs = self._tally is None or bool(self._tally.open.any())
-        if len(targets) == 0 and self.finished() is None and not open_runs:
+        if len(orders) == 0 and self.finished() is None and not open_runs:
             raise InvariantViolated(f"the pool wants nothing and is not done; it has {self._ordered}")
-        for config in targets.config[targets.config >= known].tolist():
+        for config in orders.config[orders.config >= known].tolist():
             if self.terms.origin(config) == "model":
                 flatters = config % 4 < 2
                 self.rows[config, :frontier] = 1.0 if flatters else 0.0
                 self.rows[config, frontier:] = 0.0 if flatters else 1.0
                 self.seconds[config] = _seconds(self.rows[config], self.problem.utility)
-        return targets
+        return orders
 
     def _certify(self) -> None:
         super()._certify()

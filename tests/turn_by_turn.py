@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets
+from captime.certificate import Certificate, Orders
 from captime.drive import Outcome, drive
 from captime.plans import Plan
 from captime.procedures import PROCEDURES, Problem, Procedure
@@ -58,7 +58,7 @@ class OneByOne:
         """The inner one's."""
         return self.inner.pays
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Passed on."""
         return self.inner.ask(slots)
 

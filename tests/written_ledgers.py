@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.certificate import Certificate, Targets
+from captime.certificate import Certificate, Orders
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.ledger import ConfigRow, Ledger, SampleRow
@@ -38,13 +38,13 @@ class Scribe:
         self._facts: object = None
         self.certified: Certificate | None = None
 
-    def asked(self, slots: int, targets: Targets) -> None:
+    def asked(self, slots: int, orders: Orders) -> None:
         """See the protocol."""
         facts = self._procedure.facts() if hasattr(self._procedure, "facts") else None
         if facts is not None and facts != self._facts:
             self._ledger.noted("facts", **facts)
             self._facts = facts
-        self._ledger.asked(slots, targets)
+        self._ledger.asked(slots, orders)
 
     def started(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol."""

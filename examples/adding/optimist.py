@@ -5,7 +5,7 @@ import numpy as np
 from captime.arrays import BoolArray, IntArray
 from captime.bounds import Hoeffding
 from captime.budget import SERIES_SQUARED, CellBudget
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans import Ladder
@@ -42,12 +42,12 @@ class Optimist:
         self.rounds = 0
         self._n: IntArray = np.zeros(problem.n_configs, dtype=np.int64)
 
-    def ask(self, slots: int) -> Targets:  # noqa: ARG002 (the most promising one, however many workers there are)
+    def ask(self, slots: int) -> Orders:  # noqa: ARG002 (the most promising one, however many workers there are)
         """One more position for the favourite."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         favourite = np.array([self._favourite()])
-        return Targets(favourite, self._n[favourite] + 1, np.zeros(1, dtype=np.int64))
+        return Orders(favourite, self._n[favourite] + 1, np.zeros(1, dtype=np.int64))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """Tighten the intervals of the configurations that changed, once their runs are settled."""

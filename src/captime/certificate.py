@@ -85,7 +85,7 @@ def check_delta(delta: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class Orders:
     """Parallel arrays of orders, one entry per configuration named.
 
     Attributes:
@@ -105,7 +105,7 @@ class Targets:
         return len(self.config)
 
 
-def no_targets() -> Targets:
+def no_orders() -> Orders:
     """Nothing to order now: the procedure is done, or waits for what is under way."""
     empty = np.empty(0, dtype=np.int64)
-    return Targets(empty, empty, empty)
+    return Orders(empty, empty, empty)

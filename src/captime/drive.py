@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets
+from captime.certificate import Certificate, Orders
 from captime.procedures.protocol import KeepsBook, LooksAhead, Procedure
 from captime.procedures.turns import TakesTurns
 from captime.sources.replay import Replay
@@ -136,18 +136,18 @@ class _Lap:
 
     def _several_rounds(self, procedure: LooksAhead) -> Decisions:
         """Lockstep: show more rounds at a time while that works out, fewer when it was too many."""
-        replay, targets, first = self._replay, self._procedure.ask(slots=1), self._procedure.rounds + 1
+        replay, orders, first = self._replay, self._procedure.ask(slots=1), self._procedure.rounds + 1
         while True:
-            window = replay.look_ahead(targets, self._depth, self._budget - self.spent())
+            window = replay.look_ahead(orders, self._depth, self._budget - self.spent())
             if (progress := procedure.tell_ahead(window)) is not None:
                 break
             self._depth = max(1, self._depth // 4)
         seconds, runs = window.book(progress.used)
-        self._depth = min(2 * self._depth, max(1, _CELLS_AT_ONCE // len(targets)))
+        self._depth = min(2 * self._depth, max(1, _CELLS_AT_ONCE // len(orders)))
         number = np.arange(first, first + len(seconds))
         return Decisions(number, seconds, runs, progress.config, progress.epsilon, progress.left)
 
-    def _several_turns(self, procedure: TakesTurns, due: Targets) -> Decisions | None:
+    def _several_turns(self, procedure: TakesTurns, due: Orders) -> Decisions | None:
         """Turns: show more lanes and longer ones while they are walked; None if the next decision has to come alone."""
         replay, first = self._replay, self._procedure.rounds + 1
         if bool((due.level > replay.tally.level.take(due.config)).any()):
@@ -163,7 +163,7 @@ class _Lap:
         number = np.arange(first, first + len(turns))
         return Decisions(number, seconds, runs, turns.config, turns.epsilon, turns.left)
 
-    def _one_decision(self, due: Targets) -> Decisions:
+    def _one_decision(self, due: Orders) -> Decisions:
         procedure = self._procedure
         procedure.tell(self._replay.tally, self._replay.answer(due))
         certificate = procedure.certificate()

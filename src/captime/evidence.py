@@ -16,7 +16,7 @@ from typing import assert_never
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.errors import InvariantViolated
 from captime.plans import Plan
 from captime.runs import RunOutcome, RunRequest, Status
@@ -199,18 +199,18 @@ class Evidence:
         self._aloft = np.concatenate((self._aloft, nothing))
         self._retired = np.concatenate((self._retired, np.zeros(more, dtype=np.bool_)))
 
-    def aim(self, targets: Targets) -> int:
+    def aim(self, orders: Orders) -> int:
         """Take these orders; they stand until they are fulfilled. Return how many runs they opened.
 
         An order for an unknown configuration makes room for it: so pools grow.
         """
-        if len(targets):
-            self.grow(int(targets.config.max()) + 1)
-        tally, config = self.tally, targets.config
+        if len(orders):
+            self.grow(int(orders.config.max()) + 1)
+        tally, config = self.tally, orders.config
         before = int(tally.open.sum())
-        first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first
-        news = (np.maximum(targets.n, first) > tally.n.take(config)) | (targets.level > tally.level.take(config))
-        columns = (column[news].tolist() for column in (config, targets.n, targets.level, first))
+        first = np.zeros(len(orders), dtype=np.int64) if orders.first is None else orders.first
+        news = (np.maximum(orders.n, first) > tally.n.take(config)) | (orders.level > tally.level.take(config))
+        columns = (column[news].tolist() for column in (config, orders.n, orders.level, first))
         for which, n, level, start in zip(*columns, strict=True):
             self._aim(which, n, level, start)
         return int(tally.open.sum()) - before

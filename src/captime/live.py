@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import LedgerError, MachineUnfit, ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -32,7 +32,7 @@ Seen = Sequence[tuple[RunRequest, float]]
 class Journal(Protocol):
     """Receives everything that decisions depend on, in order, before any of it is acted upon."""
 
-    def asked(self, slots: int, targets: Targets) -> None:
+    def asked(self, slots: int, orders: Orders) -> None:
         """Record what the procedure answered when it was asked for the work of this many slots."""
         ...
 
@@ -48,7 +48,7 @@ class Journal(Protocol):
 class NoJournal:
     """A journal that records nothing."""
 
-    def asked(self, slots: int, targets: Targets) -> None:
+    def asked(self, slots: int, orders: Orders) -> None:
         """Forget it."""
 
     def started(self, requests: Sequence[RunRequest]) -> None:
@@ -183,10 +183,10 @@ def walk_again(procedure: Procedure, evidence: Evidence, story: Iterable[Event])
     """
     for event in story:
         match event:
-            case Asked(sequence, slots, targets):
+            case Asked(sequence, slots, orders):
                 wanted = procedure.ask(slots)
-                if not _same(wanted, targets):
-                    raise ReplayDiverged(f"entry {sequence}: {targets} was wanted then, and now it is {wanted}")
+                if not _same(wanted, orders):
+                    raise ReplayDiverged(f"entry {sequence}: {orders} was wanted then, and now it is {wanted}")
                 evidence.aim(wanted)
             case Started(sequence, requests, _):
                 taken = evidence.take(len(requests))
@@ -198,8 +198,8 @@ def walk_again(procedure: Procedure, evidence: Evidence, story: Iterable[Event])
                 yield event
 
 
-def _same(one: Targets, other: Targets) -> bool:
-    first, second = (targets.first if targets.first is not None else np.empty(0) for targets in (one, other))
+def _same(one: Orders, other: Orders) -> bool:
+    first, second = (orders.first if orders.first is not None else np.empty(0) for orders in (one, other))
     pairs = ((one.config, other.config), (one.n, other.n), (one.level, other.level), (first, second))
     return all(np.array_equal(here, there) for here, there in pairs)
 
@@ -228,15 +228,15 @@ class _LiveLoop:
     def order(self) -> None:
         """Ask until there is work for every slot, or nothing new is wanted; never ahead of the work in hand."""
         evidence = self.evidence
-        before = no_targets()
+        before = no_orders()
         while (free := self._capacity - evidence.open) > 0:
-            targets = self.procedure.ask(free)
-            self._journal.asked(free, targets)
-            if len(targets) == 0 or (evidence.aim(targets) == 0 and (evidence.open or _same(before, targets))):
+            orders = self.procedure.ask(free)
+            self._journal.asked(free, orders)
+            if len(orders) == 0 or (evidence.aim(orders) == 0 and (evidence.open or _same(before, orders))):
                 break
             # An order may be met by the runs there are, such as one for longer captimes than were drawn. While nothing
             # is under way nothing else will be told, so the procedure is asked again.
-            before = targets
+            before = orders
 
     def start(self) -> None:
         """Start what is missing, as far as there is room for it."""

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from captime.certificate import no_targets
+from captime.certificate import no_orders
 from captime.errors import CaptimeError, UtilityError
 from captime.procedures import Problem, Procedure
 from captime.sources import RuntimeTable
@@ -185,9 +185,9 @@ class _Bench:
         """Ask, answer, tell; False at the end."""
         if self.procedure.finished() is not None:
             return False
-        targets = self.procedure.ask(slots=1)
-        _require(len(targets) > 0, "it is not finished, nothing is under way, and it asks for nothing")
-        self.procedure.tell(self.replay.tally, self.replay.answer(targets))
+        orders = self.procedure.ask(slots=1)
+        _require(len(orders) > 0, "it is not finished, nothing is under way, and it asks for nothing")
+        self.procedure.tell(self.replay.tally, self.replay.answer(orders))
         return True
 
 
@@ -212,7 +212,7 @@ def _being_told_nothing_new_changes_nothing(make: Callable[[Problem], Procedure]
     for _ in range(3):
         bench.lap()
     before = bench.state()
-    bench.procedure.tell(bench.replay.tally, bench.replay.answer(no_targets()))
+    bench.procedure.tell(bench.replay.tally, bench.replay.answer(no_orders()))
     _require(bench.state() == before, "an empty order has changed what it states")
     bench.procedure.tell(bench.replay.tally, np.arange(_N_CONFIGS))
     _require(bench.state() == before, "being told the same again has changed what it states")
@@ -225,15 +225,15 @@ def _orders_only_grow(make: Callable[[Problem], Procedure]) -> None:
         if bench.procedure.finished() is not None:
             return
         candidates = bench.procedure.candidates.copy()
-        targets = bench.procedure.ask(slots=1)
-        _require(len(np.unique(targets.config)) == len(targets), "a configuration stands twice in one order")
-        _require(candidates[targets.config].all(), "a configuration was ordered that is no candidate any more")
-        _require((targets.n >= n[targets.config]).all(), "an order asks for fewer positions than an earlier one")
-        _require(targets.n.max(initial=0) <= _N_INSTANCES, "an order goes beyond the last instance")
-        captimes = bench.procedure.plan.captime(targets.level, targets.n - 1)
+        orders = bench.procedure.ask(slots=1)
+        _require(len(np.unique(orders.config)) == len(orders), "a configuration stands twice in one order")
+        _require(candidates[orders.config].all(), "a configuration was ordered that is no candidate any more")
+        _require((orders.n >= n[orders.config]).all(), "an order asks for fewer positions than an earlier one")
+        _require(orders.n.max(initial=0) <= _N_INSTANCES, "an order goes beyond the last instance")
+        captimes = bench.procedure.plan.captime(orders.level, orders.n - 1)
         _require(captimes.max(initial=0.0) <= _LIMIT, "a captime exceeds the limit of the problem")
-        n[targets.config] = targets.n
-        bench.procedure.tell(bench.replay.tally, bench.replay.answer(targets))
+        n[orders.config] = orders.n
+        bench.procedure.tell(bench.replay.tally, bench.replay.answer(orders))
     raise ConformanceError(f"it is not finished after {_MOST_LAPS:,} decisions on {_N_INSTANCES} instances")
 
 

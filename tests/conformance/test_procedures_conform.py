@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray
-from captime.certificate import Targets, no_targets
+from captime.certificate import Orders, no_orders
 from captime.drive import drive
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES, Problem, Procedure
@@ -41,15 +41,15 @@ class Bench:
 
     procedure: Procedure
     replay: Replay
-    orders: list[Targets] = field(default_factory=list)
+    orders: list[Orders] = field(default_factory=list)
 
     def lap(self) -> None:
         """Ask, answer, tell."""
-        targets = self.procedure.ask(slots=1)
+        orders = self.procedure.ask(slots=1)
         # Everything ordered so far has been answered, so a procedure that wants nothing now would wait for ever.
-        assert len(targets) > 0, "it is not content, nothing is under way, and it asks for nothing"
-        self.orders.append(targets)
-        self.procedure.tell(self.replay.tally, self.replay.answer(targets))
+        assert len(orders) > 0, "it is not content, nothing is under way, and it asks for nothing"
+        self.orders.append(orders)
+        self.procedure.tell(self.replay.tally, self.replay.answer(orders))
 
     def laps(self, most: int) -> None:
         """This many laps, or fewer if the procedure is content before."""
@@ -129,7 +129,7 @@ def test_an_empty_order_changes_nothing(form: str) -> None:
     at = bench(form)
     at.laps(3)
     before, seen = state(at.procedure), at.replay.tally.n.copy()
-    at.procedure.tell(at.replay.tally, at.replay.answer(no_targets()))
+    at.procedure.tell(at.replay.tally, at.replay.answer(no_orders()))
     assert state(at.procedure) == before
     np.testing.assert_array_equal(at.replay.tally.n, seen)
 
@@ -155,14 +155,14 @@ def test_orders_only_grow_and_stay_within_what_is_known(form: str) -> None:
     while at.procedure.finished() is None:
         candidates = at.procedure.candidates.copy()
         at.lap()
-        targets = at.orders[-1]
-        assert len(np.unique(targets.config)) == len(targets)
-        assert candidates[targets.config].all()
-        assert (targets.n >= n[targets.config]).all()
-        assert (targets.level >= level[targets.config]).all()
-        assert targets.n.max() <= N_INSTANCES
-        assert at.procedure.plan.captime(targets.level, targets.n - 1).max() <= LIMIT
-        n[targets.config], level[targets.config] = targets.n, targets.level
+        orders = at.orders[-1]
+        assert len(np.unique(orders.config)) == len(orders)
+        assert candidates[orders.config].all()
+        assert (orders.n >= n[orders.config]).all()
+        assert (orders.level >= level[orders.config]).all()
+        assert orders.n.max() <= N_INSTANCES
+        assert at.procedure.plan.captime(orders.level, orders.n - 1).max() <= LIMIT
+        n[orders.config], level[orders.config] = orders.n, orders.level
     assert len(at.procedure.ask(slots=1)) == 0
 
 

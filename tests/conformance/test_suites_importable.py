@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.procedures import PROCEDURES
 from captime.procedures.race import Race
 from captime.spaces.formats import FORMATS, read_space_section, write_space
@@ -100,8 +100,8 @@ def test_a_procedure_that_waits_for_ever_is_caught() -> None:
     """Not finished, nothing under way, nothing asked."""
 
     class Silent(Race):
-        def ask(self, slots: int) -> Targets:
-            return no_targets()
+        def ask(self, slots: int) -> Orders:
+            return no_orders()
 
     with pytest.raises(ConformanceError, match="asks for nothing"):
         procedure_checks(Silent)["certificates are intervals"]()

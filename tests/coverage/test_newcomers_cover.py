@@ -13,7 +13,7 @@ import pytest
 
 from captime.arrays import FloatArray, IntArray
 from captime.campaign.transfer import EarlierCampaign
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -193,7 +193,7 @@ class MeddledPool(WatchedPool):
     most = 5
     patience = 8
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """What the pool asks, after the meddling."""
         enough = self._frontier() > self.patience and self.rounds % 7 == 0
         if self.rounds and enough and len(self.terms.late) < self.most:

@@ -13,7 +13,7 @@ import pytest
 
 from campaigns import limit_for
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -63,13 +63,13 @@ class DeepLadder:
         """A ladder."""
         return self.intervals.plan
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Order all configurations, as many positions further as there are slots; a rung higher every few of them."""
         if self._n >= self._available:
-            return no_targets()
+            return no_orders()
         self._n = min(self._available, self._n + max(1, slots // len(self._everyone)))
         level = min(self._top, 1 + self._n // 8)
-        return Targets(self._everyone, np.full(len(self._everyone), self._n), np.full(len(self._everyone), level))
+        return Orders(self._everyone, np.full(len(self._everyone), self._n), np.full(len(self._everyone), level))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """Tighten all bounds."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from captime.arrays import BoolArray, FloatArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
@@ -83,13 +83,13 @@ class Field:
         tally = self.evidence.tally
         if not self.plan.can_rise(tally.level[config : config + 1])[0]:
             level = int(tally.level[config])
-        targets = Targets(
+        orders = Orders(
             np.array([config]),
             np.array([max(n, int(tally.n[config]))]),
             np.array([max(level, int(tally.level[config]))]),
             None if first is None else np.array([first]),
         )
-        self.evidence.aim(targets)
+        self.evidence.aim(orders)
 
     def play(self, event: Event) -> None:
         """Let that happen."""
@@ -226,7 +226,7 @@ def test_fulfilled_orders_say_what_a_replay_says(seconds: FloatArray, plan: Plan
             tally = world.evidence.tally
             behind = np.flatnonzero((tally.n > replay.tally.n) | (tally.level > replay.tally.level))
             first = np.array([_gap_end(world, int(config)) for config in behind], dtype=np.int64)
-            replay.answer(Targets(behind, tally.n[behind], tally.level[behind], first))
+            replay.answer(Orders(behind, tally.n[behind], tally.level[behind], first))
     world.drain(lambda _: 0)
     ours, theirs = world.evidence.tally, replay.tally
     for name in ("level", "n", "settled", "skipped", "open", "completed"):
@@ -302,11 +302,11 @@ class Overheard(Race):
 
     orders: list[tuple[list[int], list[int]]]
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """What the race asks."""
-        targets = super().ask(slots)
-        self.__dict__.setdefault("orders", []).append((targets.config.tolist(), targets.n.tolist()))
-        return targets
+        orders = super().ask(slots)
+        self.__dict__.setdefault("orders", []).append((orders.config.tolist(), orders.n.tolist()))
+        return orders
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,7 +9,7 @@ from scipy import stats
 from captime import PROCEDURES, Problem, RuntimeTable, parse_utility
 from captime.arrays import FloatArray
 from captime.bounds.mixture import log_wealth
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.comparison.pairs import (
     DECIDED,
     Difference,
@@ -183,11 +183,11 @@ class Content:
         """Content after it was told something."""
         return "epsilon" if self.told else None
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Five positions, the first four skipped by the first command."""
         del slots
         both = np.arange(2)
-        return Targets(both, np.array([5, 5]), np.zeros(2, dtype=np.int64), np.array([4, 4]))
+        return Orders(both, np.array([5, 5]), np.zeros(2, dtype=np.int64), np.array([4, 4]))
 
     def tell(self, tally: object, changed: object) -> None:
         """Be content."""

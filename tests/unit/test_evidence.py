@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from captime.arrays import IntArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.errors import InvariantViolated
 from captime.evidence import Evidence, Prefix
 from captime.plans import Ladder, RandomCaptimes, Schedule
@@ -20,13 +20,13 @@ def evidence_on(*rungs: float, n_configs: int = 1) -> Evidence:
     return Evidence(n_configs, Ladder(UTILITY, np.array(rungs)), UTILITY)
 
 
-def order(config: int, n: int, level: int = 0, first: int | None = None) -> Targets:
+def order(config: int, n: int, level: int = 0, first: int | None = None) -> Orders:
     """One order."""
 
     def only(value: int) -> IntArray:
         return np.array([value])
 
-    return Targets(only(config), only(n), only(level), None if first is None else only(first))
+    return Orders(only(config), only(n), only(level), None if first is None else only(first))
 
 
 def done(request: RunRequest, seconds: float) -> RunOutcome:
@@ -198,7 +198,7 @@ def test_a_lost_run_is_asked_for_again_and_its_late_echo_is_ignored() -> None:
 def test_runs_of_the_retired_wait_and_go_on_when_they_come_back() -> None:
     """The eliminated cost nothing; a configuration that is a candidate again finds its order standing."""
     evidence = evidence_on(4.0, n_configs=2)
-    evidence.aim(Targets(np.array([0, 1]), np.array([2, 2]), np.array([0, 0])))
+    evidence.aim(Orders(np.array([0, 1]), np.array([2, 2]), np.array([0, 0])))
     (run,) = evidence.take(1)
     assert evidence.retire(np.array([False, True])).tolist() == [0]
     assert (evidence.open, evidence.tally.open.tolist()) == (2, [2, 2])

@@ -16,7 +16,7 @@ from captime.campaign import measure
 from captime.campaign import table_of as measured_table_of
 from captime.campaign.measurement import measured_runs
 from captime.campaign.validation import score_ends
-from captime.certificate import Targets, no_targets
+from captime.certificate import Orders, no_orders
 from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors import Executor, VirtualExecutor
@@ -138,9 +138,9 @@ def test_a_pool_ends_on_a_stream_that_is_shorter_than_its_pilot() -> None:
 class Undecided(Survey):
     """Wants nothing and is not content."""
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Order nothing."""
-        return no_targets()
+        return no_orders()
 
 
 def test_a_procedure_that_wants_nothing_ends_a_simulation() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import (
     InvariantViolated,
     LedgerDamaged,
@@ -77,8 +77,8 @@ def done(request: RunRequest, seconds: float = 0.5, measured: Measurement | None
 def flattened(event: Event) -> object:
     """Events without their numbers and moments; arrays as lists."""
     match event:
-        case Asked(_, slots, targets):
-            arrays = (targets.config, targets.n, targets.level, targets.first)
+        case Asked(_, slots, orders):
+            arrays = (orders.config, orders.n, orders.level, orders.first)
             return ("asked", slots, [None if each is None else each.tolist() for each in arrays])
         case Started(_, requests, samples):
             return ("started", requests, samples)
@@ -93,14 +93,14 @@ def flattened(event: Event) -> object:
 def test_replay_gives_back_what_was_told_in_order(ledger: Ledger) -> None:
     """Orders, intents, outcomes with everything measured, looks, newcomers and notes, to the last bit."""
     requests = [RunRequest(0, 3, math.inf), RunRequest(1, 3, 0.1 + 0.2), RunRequest(0, 4, 5e-324)]
-    first = Targets(np.array([1, 0]), np.array([4, 5]), np.array([0, 2]), np.array([3, 3]))
+    first = Orders(np.array([1, 0]), np.array([4, 5]), np.array([0, 2]), np.array([3, 3]))
     outcomes = [
         RunOutcome(requests[1], Status.FAILED, 1 / 3, 2 / 3, "last \udcfe words", Verdict.CRASH, MEASURED),
         RunOutcome(requests[2], Status.ABANDONED, 0.0, 1e300, verdict=Verdict.BLOCKED),
     ]
     newcomer = ConfigRow(2, "new", {"deep": {"list": [1, "ü", None]}}, "model")
     ledger.asked(2, first)
-    ledger.asked(1, no_targets())
+    ledger.asked(1, no_orders())
     ledger.started(requests, elements(*requests))
     ledger.observed(outcomes, [(requests[0], 0.7)])
     ledger.noted("warning", what="noise", ranking=np.array([1, 0]))
@@ -213,7 +213,7 @@ def test_what_cannot_have_happened_is_refused_whole(wrong: Callable[[Ledger], No
 def test_nothing_is_ever_changed_or_removed(ledger: Ledger, path: Path, table: str, verb: str) -> None:
     """Triggers abort it, in any connection."""
     request = RunRequest(0, 0, 1.0)
-    ledger.asked(1, no_targets())
+    ledger.asked(1, no_orders())
     ledger.certified(HELD, 1, 0.5, 0.5, 2)
     ledger.started([request], elements(request))
     ledger.observed([done(request)], [(request, 0.1)])

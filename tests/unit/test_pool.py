@@ -194,17 +194,17 @@ def test_what_a_model_proposed_begins_behind_everything_that_was_run() -> None:
     reached, proposed = 0, 0
     begun: set[int] = set()
     while pool.finished() is None:
-        targets = pool.ask(1)
-        assert targets.first is not None
-        for config, first in zip(targets.config.tolist(), targets.first.tolist(), strict=True):
+        orders = pool.ask(1)
+        assert orders.first is not None
+        for config, first in zip(orders.config.tolist(), orders.first.tolist(), strict=True):
             if terms.origin(config) != "model":
                 assert first == 0
             elif config not in begun:
                 assert first >= reached
                 proposed += 1
             begun.add(config)
-        reached = max(reached, int(targets.n.max()))
-        pool.tell(replay.tally, replay.answer(targets))
+        reached = max(reached, int(orders.n.max()))
+        pool.tell(replay.tally, replay.answer(orders))
     assert proposed > 2
     for config in range(pool.size):
         skipped = int(replay.tally.skipped[config])
@@ -219,12 +219,12 @@ def test_it_asks_for_configurations_that_do_not_exist_yet() -> None:
     replay = Replay(table, in_order(300), pool.plan, UTILITY)
     exist = 1
     while pool.finished() is None:
-        targets = pool.ask(1)
-        new = np.sort(targets.config[targets.config >= exist])
+        orders = pool.ask(1)
+        new = np.sort(orders.config[orders.config >= exist])
         assert new.tolist() == list(range(exist, exist + len(new)))
         exist += len(new)
         assert len(pool.candidates) == exist
-        pool.tell(replay.tally, replay.answer(targets))
+        pool.tell(replay.tally, replay.answer(orders))
         assert len(pool.candidates) == exist
     assert exist > 5
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
@@ -65,11 +65,11 @@ def told(
     executor = VirtualExecutor(table, stream_of("given", table.groups, 0), workers)
     ask, begin, submit = race.ask, race._begin, executor.submit
 
-    def hear(slots: int) -> Targets:
-        targets = ask(slots)
+    def hear(slots: int) -> Orders:
+        orders = ask(slots)
         if race._start is None:
-            story.warm_orders.append((targets.config.tolist(), targets.n.tolist()))
-        return targets
+            story.warm_orders.append((orders.config.tolist(), orders.n.tolist()))
+        return orders
 
     def note(ranking: IntArray) -> None:
         story.ordered = race._agenda.ordered.copy()

@@ -125,12 +125,12 @@ def test_bets_on_proposals_begin_behind_everything_ordered_and_stay_there() -> N
     replay = Replay(table, in_order(40), pool.plan, UTILITY)
     while pool.finished() is None:
         ordered = int(pool._ordered.max())
-        targets = pool.ask(1)
+        orders = pool.ask(1)
         for config in pool._of_set.begins.keys() - began.keys():
             began[config] = pool._of_set.begins[config]
             assert began[config] == max(pool._pilot, ordered)
             assert pool.first_counted(config) == began[config]
-        pool.tell(replay.tally, replay.answer(targets))
+        pool.tell(replay.tally, replay.answer(orders))
     assert set(began) == {config for config in range(pool.size) if pool.terms.origin(config) == "model"}
     assert max(began.values()) > pool._pilot
     starts = pool._of_set.starts(pool.size)

@@ -256,9 +256,9 @@ class AskTell:
         """Return runs to make now, at most this number besides those that were asked for and not told yet."""
         evidence, procedure = self._evidence, self._procedure
         while procedure.finished() is None and (free := most - evidence.open + evidence.in_flight) > 0:
-            targets = procedure.ask(free)
-            self._journal.asked(free, targets)
-            if len(targets) == 0 or evidence.aim(targets) == 0:
+            orders = procedure.ask(free)
+            self._journal.asked(free, orders)
+            if len(orders) == 0 or evidence.aim(orders) == 0:
                 break
         requests = evidence.take(most)
         if requests:
@@ -414,9 +414,9 @@ class _AskedBefore:
 class _Closed(NoJournal):
     """Refuses what would not be recorded any more."""
 
-    def asked(self, slots: int, targets: object) -> None:
+    def asked(self, slots: int, orders: object) -> None:
         """Refuse it."""
-        raise _closed(f"ask, {slots} at once, for {targets}")
+        raise _closed(f"ask, {slots} at once, for {orders}")
 
     def started(self, requests: object) -> None:
         """Refuse it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from captime.campaign.transfer import EarlierCampaigns
-from captime.certificate import Population, Targets
+from captime.certificate import Orders, Population
 from captime.errors import ReplayDiverged, ScenarioDiffers
 from captime.evidence import Evidence
 from captime.ledger.rows import ConfigRow, Noted
@@ -288,13 +288,13 @@ class GrowingProcedure(ProcedureWrapper):
         """From now on there are more configurations."""
         return add_configurations(self._procedure, AddedConfigurations(count, earliest))
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """See the protocol."""
-        targets = super().ask(slots)
-        if len(targets):
-            first = [0] * len(targets) if targets.first is None else targets.first.tolist()
-            starts = dict(zip(targets.config.tolist(), first, strict=True))
+        orders = super().ask(slots)
+        if len(orders):
+            first = [0] * len(orders) if orders.first is None else orders.first.tolist()
+            starts = dict(zip(orders.config.tolist(), first, strict=True))
             if isinstance(self._procedure, BetsLater):
                 starts = {config: self._procedure.first_counted(config) for config in starts}
-            self._roster.grow(int(targets.config.max()) + 1, self._evidence, starts)
-        return targets
+            self._roster.grow(int(orders.config.max()) + 1, self._evidence, starts)
+        return orders

@@ -10,7 +10,7 @@ import numpy as np
 
 from captime.arrays import BoolArray
 from captime.campaign.result import CampaignResult
-from captime.certificate import Certificate, Targets
+from captime.certificate import Certificate, Orders
 from captime.errors import CaptimeError, LedgerDamaged, LedgerLocked, ScenarioError
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
@@ -120,10 +120,10 @@ class LedgerJournal:
         self._before_start = before_start
         self._clock = clock or ClockWatch()
 
-    def asked(self, slots: int, targets: Targets) -> None:
+    def asked(self, slots: int, orders: Orders) -> None:
         """See the protocol."""
         if self._orders:
-            self._ledger.asked(slots, targets)
+            self._ledger.asked(slots, orders)
 
     def started(self, requests: Sequence[RunRequest]) -> None:
         """See the protocol. The instances and seeds of new positions are registered with them."""
@@ -164,12 +164,12 @@ class OrdersJournal:
         self._ledger = ledger
         self._on_record = on_record
 
-    def asked(self, slots: int, targets: Targets) -> None:
+    def asked(self, slots: int, orders: Orders) -> None:
         """See the protocol."""
         if self._on_record:
             self._on_record -= 1
         else:
-            self._ledger.asked(slots, targets)
+            self._ledger.asked(slots, orders)
 
     def started(self, requests: Sequence[RunRequest]) -> None:
         """Nothing: which attempts these are is known below the loop."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import mixture_lower, sine_nodes
-from captime.certificate import Targets, no_targets
+from captime.certificate import Orders, no_orders
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.procedures import PROCEDURES, Problem
@@ -341,7 +341,7 @@ class UntilDecided(ProcedureWrapper):
         """All of them: a run that is under way is wanted."""
         return np.ones(self._n_configs, dtype=np.bool_)
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Return what the procedure wants, or the next positions of every command."""
         if not self._content:
             wanted = self._procedure.ask(slots)
@@ -349,11 +349,11 @@ class UntilDecided(ProcedureWrapper):
                 self._first[wanted.config] = wanted.first
             return wanted
         if self._positions >= self._length or slots < 1:
-            return no_targets()
+            return no_orders()
         self._positions = int(min(self._length, self._positions + max(1, -(-slots // self._n_configs))))
         every = np.arange(self._n_configs)
         positions, level = np.full(self._n_configs, self._positions), np.zeros(self._n_configs, dtype=np.int64)
-        return Targets(every, positions, level, np.full(self._n_configs, self._first.max()))
+        return Orders(every, positions, level, np.full(self._n_configs, self._first.max()))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """Pass it on, and remember how far any command has come."""

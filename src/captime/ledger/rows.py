@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from captime.arrays import IntArray
-from captime.certificate import Certificate, Population, Targets
+from captime.certificate import Certificate, Orders, Population
 from captime.errors import InvariantViolated
 from captime.ledger.schema import Origin, Row, Value, Values
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
@@ -70,12 +70,12 @@ class Asked:
     Attributes:
         sequence: Number of the row.
         slots: How many free slots it was told of.
-        targets: Its orders; possibly none.
+        orders: Its orders; possibly none.
     """
 
     sequence: int
     slots: int
-    targets: Targets
+    orders: Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,23 +238,23 @@ def sample_of(row: Row) -> SampleRow:
     return SampleRow(row["position"], to_text(row["instance"]), row["digest"], row["seed"])
 
 
-def ask_values(slots: int, targets: Targets, at_ns: int) -> Values:
+def ask_values(slots: int, orders: Orders, at_ns: int) -> Values:
     """Columns of a question and its answer; arrays as 64-bit integers, lowest byte first."""
     return {
         "slots": slots,
-        "configs": _packed(targets.config),
-        "n": _packed(targets.n),
-        "level": _packed(targets.level),
-        "first": None if targets.first is None else _packed(targets.first),
+        "configs": _packed(orders.config),
+        "n": _packed(orders.n),
+        "level": _packed(orders.level),
+        "first": None if orders.first is None else _packed(orders.first),
         "at_ns": at_ns,
     }
 
 
-def targets_of(row: Row) -> Targets:
+def orders_of(row: Row) -> Orders:
     """Orders from their columns."""
     first = row["first"]
     config, n, level = (_unpacked(row[name]) for name in ("configs", "n", "level"))
-    return Targets(config, n, level, None if first is None else _unpacked(first))
+    return Orders(config, n, level, None if first is None else _unpacked(first))
 
 
 def _packed(numbers: IntArray) -> bytes:

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from captime.certificate import Certificate, Targets
+from captime.certificate import Certificate, Orders
 from captime.errors import InvariantViolated, LedgerDamaged
 from captime.ledger.connection import (
     BUSY_SECONDS,
@@ -194,9 +194,9 @@ class Ledger(Closing):
 
     # ------------------------------------------------------------------ what happens
 
-    def asked(self, slots: int, targets: Targets) -> None:
+    def asked(self, slots: int, orders: Orders) -> None:
         """The procedure was asked; this rides in the next transaction, which is before anything is started."""
-        values = ask_values(slots, targets, time.time_ns())
+        values = ask_values(slots, orders, time.time_ns())
         self._waiting.append(lambda transaction: transaction.add(ASK, values))
 
     def started(self, requests: Sequence[RunRequest], elements: Mapping[int, SampleRow]) -> None:

@@ -33,10 +33,10 @@ from captime.ledger.rows import (
     config_of,
     config_values,
     note_of,
+    orders_of,
     outcome_of,
     request_of,
     sample_of,
-    targets_of,
     to_json,
     to_text,
 )
@@ -216,7 +216,7 @@ def events(connection: sqlite3.Connection, path: Path) -> Iterator[Event]:
         elif table in (OUTCOME, LOOK):
             yield _observed(rows, under_way, connection)
         elif table is ASK:
-            yield Asked(row["seq"], row["slots"], targets_of(row))
+            yield Asked(row["seq"], row["slots"], orders_of(row))
         elif table is NOTE:
             yield note_of(row)
         elif table is CONFIG and row["call"] != 1:

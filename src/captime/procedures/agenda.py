@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.plans import RandomCaptimes
 from captime.procedures.board import Board, measured_utility
 from captime.tally import Tally
@@ -91,7 +91,7 @@ class Agenda:
         """The stream has become longer at its end."""
         self._available = available
 
-    def place(self, config: IntArray, n: IntArray, level: IntArray | None = None) -> Targets:
+    def place(self, config: IntArray, n: IntArray, level: IntArray | None = None) -> Orders:
         """Order these prefixes, as far as the stream goes and as far as they, or their levels, are new."""
         if math.isfinite(self._available):
             n = np.minimum(n, int(self._available))
@@ -100,7 +100,7 @@ class Agenda:
         more = (n > self.ordered[config]) | (level > self.level[config])
         config, n, level = config[more], n[more], level[more]
         self.ordered[config], self.level[config] = n, level
-        return Targets(config, n, level, self._board.start[config] if self.skipping else None)
+        return Orders(config, n, level, self._board.start[config] if self.skipping else None)
 
     def has_more(self, config: IntArray) -> BoolArray:
         """Whether the stream has positions that these have not been told to run."""
@@ -115,7 +115,7 @@ class Agenda:
 
     def for_challengers(
         self, leader: int, rivals: Rivals, slots: int, level_for: Callable[[int], tuple[int, bool]]
-    ) -> Targets:
+    ) -> Orders:
         """The most urgent of those with the least work in hand, and the leader as far as the farthest of them.
 
         Args:
@@ -144,7 +144,7 @@ class Agenda:
 
     def with_leader(
         self, leader: int, wanted: list[tuple[int, int, int]], level_for: Callable[[int], tuple[int, bool]]
-    ) -> Targets:
+    ) -> Orders:
         """Order these prefixes at these levels, and first the leader as far as the farthest of them."""
         ahead = max((n for _, n, _ in wanted), default=0)
         if self.ordered[leader] < ahead:

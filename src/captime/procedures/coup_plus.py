@@ -8,7 +8,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.from_sums import kl_lower
 from captime.budget import FailureBudget, ThreeBoundsBudget
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.plans import Ladder
 from captime.procedures.leader_and_challenger import LeaderAndChallenger
 from captime.procedures.problem import Problem
@@ -52,12 +52,12 @@ class CoupPlus(LeaderAndChallenger):
         self._rising: BoolArray = np.zeros(problem.n_configs, dtype=np.bool_)
         self._reach = _SHORTEST
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """The two who are due, one run each; then, if there are slots, others who may be due soon."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         chosen = self._due_and_next(slots)
-        return Targets(chosen, self._n.take(chosen) + 1, self._level.take(chosen) + self._rising.take(chosen))
+        return Orders(chosen, self._n.take(chosen) + 1, self._level.take(chosen) + self._rising.take(chosen))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """One decision, on whatever has been settled since the last one."""

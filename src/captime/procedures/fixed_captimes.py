@@ -8,7 +8,7 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.budget import SelectionBudget
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import ScenarioError
 from captime.plans import Ladder
 from captime.procedures.leader_and_challenger import LeaderAndChallenger
@@ -64,17 +64,17 @@ class FixedCaptimes(LeaderAndChallenger):
         # Scores in bins, low and high ends, of the prefix that was judged last.
         self._bins: IntArray = np.zeros((2, problem.n_configs, len(_GRID)), dtype=np.int64)
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """The two who are due: a longer captime for what they have run, or more runs; others if there are slots."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         chosen = self._due_and_next(slots)
         n, rising = self._n.take(chosen), self._rising.take(chosen)
         # As many for the front runner as for its challenger: 2 % of a long prefix would leave the other no turn.
         more = n + max(1, int(n.min()) // self._pace)
         if self.problem.n_instances is not None:
             more = np.minimum(more, self.problem.n_instances)
-        return Targets(chosen, np.where(rising, n, more), self._level.take(chosen) + rising)
+        return Orders(chosen, np.where(rising, n, more), self._level.take(chosen) + rising)
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """One decision, on whatever has been settled since the last one."""

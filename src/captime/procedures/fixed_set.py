@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.procedures.problem import Problem
 from captime.procedures.set_claims import NODES, PAIRED, SHARES, SetClaims, Standing
 from captime.procedures.set_schedule import SetSchedule, captimes_for, checked_size, pilot_size
@@ -65,22 +65,22 @@ class FixedSetRace(SetSchedule):
 
     # ------------------------------------------------------------------ what to learn next
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Return the next runs: the pilot's, then one more stretch of the set for all that are not cleared."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         if self._of_set is None and not self._pilot_over():
             return self._pilot_order()
         size = self.claims.population
         rivals = self._rivals()
         if self.way is Way.EVERYTHING:
             all_configs = np.append(rivals, self.leader)
-            targets = self._place(all_configs, np.full(len(all_configs), size), np.full(len(all_configs), self._enough))
-            if len(targets) or self._level[all_configs].min() >= self.top:
-                return targets
+            orders = self._place(all_configs, np.full(len(all_configs), size), np.full(len(all_configs), self._enough))
+            if len(orders) or self._level[all_configs].min() >= self.top:
+                return orders
         return self._advance(rivals, slots)
 
-    def _pilot_order(self) -> Targets:
+    def _pilot_order(self) -> Orders:
         all_configs = np.arange(self.problem.n_configs)
         return self._place(all_configs, np.full(len(all_configs), self._pilot), self._level[all_configs])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.from_sums import hoeffding_radius
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.intervals import Intervals
 from captime.plans import Plan
 from captime.procedures.problem import Problem, Retargetable, Rule
@@ -92,12 +92,12 @@ class Lockstep(Retargetable):
         """Captimes by level."""
         return self.intervals.plan
 
-    def ask(self, slots: int) -> Targets:  # noqa: ARG002 (a round is a round, however many workers there are)
+    def ask(self, slots: int) -> Orders:  # noqa: ARG002 (a round is a round, however many workers there are)
         """The next round, for all candidates at once; nothing once there is no next round."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         alive = self._alive
-        return Targets(alive, np.full(len(alive), self.rounds + 1), self._level.take(alive))
+        return Orders(alive, np.full(len(alive), self.rounds + 1), self._level.take(alive))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:  # noqa: ARG002 (a round is judged whole)
         """Judge the round once all of its runs are settled."""

@@ -8,7 +8,7 @@ import numpy as np
 from captime.arrays import BoolArray, IntArray
 from captime.bounds.from_sums import Hoeffding
 from captime.budget import SampleBudget, SingleLookBudget
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import ScenarioError
 from captime.intervals import Intervals
 from captime.plans import Ladder
@@ -58,12 +58,12 @@ class Naive:
         self.intervals = Intervals(problem.n_configs, Hoeffding(), budget, self.plan, running=False)
         self._certificate = self.intervals.certificate(0, 1.0 if problem.n_configs > 1 else 0.0)
 
-    def ask(self, slots: int) -> Targets:  # noqa: ARG002 (there is one order, whatever the number of workers)
+    def ask(self, slots: int) -> Orders:  # noqa: ARG002 (there is one order, whatever the number of workers)
         """Everything at once, once."""
         if self.rounds:
-            return no_targets()
+            return no_orders()
         n_configs = self.problem.n_configs
-        return Targets(np.arange(n_configs), np.full(n_configs, self.samples), np.zeros(n_configs, dtype=np.int64))
+        return Orders(np.arange(n_configs), np.full(n_configs, self.samples), np.zeros(n_configs, dtype=np.int64))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:  # noqa: ARG002 (the bounds are valid at the end only)
         """Judge once, when all is known; looking earlier would need a larger budget."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.bounds.from_sums import hoeffding_radius
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.intervals import Intervals
 from captime.plans import Plan
 from captime.procedures.lockstep import _best_so_far as best_so_far
@@ -166,15 +166,15 @@ class Optimist(Retargetable):
         """How many configurations, from the first on, take part."""
         return self.intervals.n_configs
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """The configurations with the largest upper bounds, one run each; nothing once it is content."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         chosen = largest(self.intervals.upper, slots)
         if self.problem.n_instances is not None:
             # With several slots, those further down the list may have come to the end of the stream before the first.
             chosen = chosen[self._n.take(chosen) < self.problem.n_instances - int(self._rules.spare_last)]
-        return Targets(chosen, self._n.take(chosen) + 1, self._next_level(chosen))
+        return Orders(chosen, self._n.take(chosen) + 1, self._next_level(chosen))
 
     def _next_level(self, config: IntArray) -> IntArray:
         return self._level.take(config) + self._rising.take(config)

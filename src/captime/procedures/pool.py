@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Targets, no_targets
+from captime.certificate import Orders, no_orders
 from captime.errors import ScenarioDiffers
 from captime.plans import RandomCaptimes, Schedule
 from captime.procedures.claims import EngineOptions
@@ -188,20 +188,20 @@ class Pool(PoolClaims):
 
     # ------------------------------------------------------------------ what to learn next
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """The next runs: newcomers' first, then leader and most promising rivals."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         self._slots = max(self._slots, slots)
-        targets = self._wanted(slots)
-        if len(targets):
-            self._asked_for = max(self._asked_for, int(targets.config.max()) + 1)
-        return targets
+        orders = self._wanted(slots)
+        if len(orders):
+            self._asked_for = max(self._asked_for, int(orders.config.max()) + 1)
+        return orders
 
     def _rivals(self) -> IntArray:
         return np.flatnonzero(self._epsilons() > self.problem.epsilon)
 
-    def _wanted(self, slots: int) -> Targets:
+    def _wanted(self, slots: int) -> Orders:
         """Runs of the leader alone, of newcomers, or of rivals; the leader first where it has to stay ahead."""
         rivals = self._rivals()
         uncleared = len(rivals)
@@ -210,7 +210,7 @@ class Pool(PoolClaims):
             rivals = np.array(waiting, dtype=np.int64)
             rivals = rivals[self._agenda.ordered[rivals] < self._available]
         if not uncleared and self._in_pilot():
-            return no_targets()  # another configuration is admitted once the runs of these are known
+            return no_orders()  # another configuration is admitted once the runs of these are known
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         # Who may be better than the leader comes first when it is their turn, who keeps epsilon up fills the slots.
         turn = self._split.contests(self.rounds)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets
+from captime.certificate import Certificate, Orders
 from captime.plans import Plan
 from captime.tally import Outlook, Tally
 
@@ -40,7 +40,7 @@ class Procedure(Protocol):
         """False for a hypothetical procedure that is told runtimes without running anything."""
         ...
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """What it wants to know next. `slots` is a hint; an empty answer means not now, or never again."""
         ...
 
@@ -179,7 +179,7 @@ class ProcedureWrapper:
         """See the protocol."""
         return self._procedure.pays
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """See the protocol."""
         return self._procedure.ask(slots)
 

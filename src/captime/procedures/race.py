@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Targets, no_targets
+from captime.certificate import Orders, no_orders
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, WarmStart, runs_missing
 from captime.procedures.board import NODES
 from captime.procedures.claims import FRACTIONS, EngineOptions
@@ -113,10 +113,10 @@ class Race(ListClaims):
 
     # ------------------------------------------------------------------ what to learn next
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Return the next runs: of all configurations in the warm start, then of leader and most urgent challengers."""
         if self.finished() is not None:
-            return no_targets()
+            return no_orders()
         in_hand = 0 if self._tally is None else int(self._tally.open[self.candidates].sum())
         self._slots = max(self._slots, slots + in_hand)
         if self._scout is not None and slots > _FEW_SLOTS and not self._agenda.ordered.any():
@@ -133,14 +133,14 @@ class Race(ListClaims):
                 return warm
         return self._race_order(slots)
 
-    def _warm_order(self, slots: int) -> Targets:
+    def _warm_order(self, slots: int) -> Orders:
         """This rung's runs. If they are all under way and slots are free, judge it as it stands, or lengthen it."""
         warm, tally, agenda = self._warm, self._tally, self._agenda
         if tally is not None and self.plan.repeats:
             # A longer captime changes nothing for a run that has ended, and nothing is told of it.
             self._climb(tally)
             if self._start is not None:
-                return no_targets()
+                return no_orders()
         members = warm.members
         waiting = members[(agenda.ordered[members] < warm.positions) | (agenda.level[members] < warm.level)]
         few = slots <= _FEW_SLOTS and self.plan.repeats
@@ -153,12 +153,12 @@ class Race(ListClaims):
                 self._break_ties()
                 self._begin(warm.ranking(warm.means(tally)))
             if self._start is not None:
-                return no_targets()
+                return no_orders()
             members = warm.members
             waiting = members[(agenda.ordered[members] < warm.positions) | (agenda.level[members] < warm.level)]
         return agenda.place(waiting, np.full(len(waiting), warm.positions), np.full(len(waiting), warm.level))
 
-    def _race_order(self, slots: int) -> Targets:
+    def _race_order(self, slots: int) -> Orders:
         """The leader alone where that pays, else challengers with the leader ahead of them."""
         agenda, epsilon = self._agenda, self._epsilons()
         rivals = np.flatnonzero(epsilon > self.problem.epsilon)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import ScenarioDiffers
 from captime.procedures.pool_certificates import PoolGoals
 from captime.procedures.pool_gamma import GammaBets, check_gamma
@@ -180,18 +180,18 @@ class FixedSetPool(SetSchedule):
 
     # ------------------------------------------------------------------ what to learn next
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Return the next runs: newcomers' pilots first, then the leader and the rivals that are not cleared."""
         self._slots = max(self._slots, slots)
         self._grow()
         if self.finished() is not None:
-            return no_targets()
-        targets = self._wanted(slots)
-        if len(targets):
-            self._asked_for = max(self._asked_for, int(targets.config.max()) + 1)
-        return targets
+            return no_orders()
+        orders = self._wanted(slots)
+        if len(orders):
+            self._asked_for = max(self._asked_for, int(orders.config.max()) + 1)
+        return orders
 
-    def _wanted(self, slots: int) -> Targets:
+    def _wanted(self, slots: int) -> Orders:
         new = np.flatnonzero(self._ordered == 0)
         if len(new):
             self._fix_begins(new)
@@ -200,7 +200,7 @@ class FixedSetPool(SetSchedule):
         rivals = self._rivals()
         rivals = rivals[~np.isin(rivals, in_pilot)]
         if self.leader in in_pilot or not (len(rivals) or self._alone_pays()):
-            return no_targets()
+            return no_orders()
         if self._alone_pays():
             alone = self._further(slots)
             if len(alone):
@@ -219,7 +219,7 @@ class FixedSetPool(SetSchedule):
         """Return the first position that counts for a configuration; 0 if it knew nothing of any position."""
         return self._of_set.begins.get(config, 0)
 
-    def _further(self, slots: int) -> Targets:
+    def _further(self, slots: int) -> Orders:
         """Run the leader alone on more positions, and then with longer captimes."""
         leader, size = np.array([self.leader]), self.claims.population
         have = int(self._ordered[self.leader])

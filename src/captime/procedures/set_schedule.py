@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Targets, no_targets
+from captime.certificate import Orders, no_orders
 from captime.errors import ScenarioError
 from captime.plans import UtilityLadder
 from captime.procedures.problem import FOURTH_SCHEDULE, Problem
@@ -95,15 +95,15 @@ class SetSchedule:
         self._ordered, self._level = np.append(self._ordered, nothing), np.append(self._level, nothing)
         self._pilot_seconds = np.append(self._pilot_seconds, np.zeros(count))
 
-    def _place(self, config: IntArray, n: IntArray, level: IntArray) -> Targets:
+    def _place(self, config: IntArray, n: IntArray, level: IntArray) -> Orders:
         """Order these prefixes at these levels, as far as that is new."""
         n, level = np.maximum(n, self._ordered[config]), np.maximum(level, self._level[config])
         news = (n > self._ordered[config]) | (level > self._level[config])
         config, n, level = config[news], n[news], level[news]
         self._ordered[config], self._level[config] = n, level
-        return Targets(config, n, level)
+        return Orders(config, n, level)
 
-    def _advance(self, rivals: IntArray, slots: int) -> Targets:
+    def _advance(self, rivals: IntArray, slots: int) -> Orders:
         """Return the next runs of the leader and its rivals: those behind first, then captimes, then a new stretch."""
         size = self.claims.population
         behind = rivals[self._ordered[rivals] < self._front]
@@ -129,7 +129,7 @@ class SetSchedule:
             # A leader that came up with shorter captimes than its rivals have.
             leader = np.array([self.leader])
             return self._place(leader, self._ordered[leader], np.full(1, level))
-        return no_targets()
+        return no_orders()
 
     def _levels_for(self, rivals: IntArray) -> IntArray:
         """Return the level of captimes at which each challenger is likely to be cleared at the least cost."""

@@ -7,7 +7,7 @@ next, so that whatever drifts on the machine hits all configurations alike.
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import ScenarioError
 from captime.plans import Ladder
 from captime.procedures.problem import Problem
@@ -40,14 +40,14 @@ class Survey:
         self._settled: IntArray = np.zeros(problem.n_configs, dtype=np.int64)
         self._means: FloatArray = np.zeros(problem.n_configs)
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """Return the next positions for all configurations: as many as keep all slots at work."""
         if self._ordered >= self._wanted:
-            return no_targets()
+            return no_orders()
         n_configs = self._problem.n_configs
         self._ordered = min(self._wanted, self._ordered + max(1, -(-slots // n_configs)))
         all_configs = np.arange(n_configs)
-        return Targets(all_configs, np.full(n_configs, self._ordered), np.zeros(n_configs, dtype=np.int64))
+        return Orders(all_configs, np.full(n_configs, self._ordered), np.zeros(n_configs, dtype=np.int64))
 
     def tell(self, tally: Tally, changed: IntArray) -> None:
         """Nothing is decided; only how far one has come."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Targets, no_targets
+from captime.certificate import Certificate, Orders, no_orders
 from captime.errors import ScenarioError
 from captime.plans import Ladder
 from captime.procedures.problem import Problem
@@ -77,12 +77,12 @@ class Verification:
         nothing_yet = 1.0 if problem.n_configs > 1 else 0.0
         self._certificate = Certificate(0, nothing_yet, 0.0, problem.n_configs, 0.0, 1.0)
 
-    def ask(self, slots: int) -> Targets:  # noqa: ARG002 (one order, whatever the number of workers)
+    def ask(self, slots: int) -> Orders:  # noqa: ARG002 (one order, whatever the number of workers)
         """Everything, each configuration at its own captime."""
         if self.rounds:
-            return no_targets()
+            return no_orders()
         all_configs = np.arange(self.problem.n_configs)
-        return Targets(all_configs, np.full(len(all_configs), self._n_instances), self._level)
+        return Orders(all_configs, np.full(len(all_configs), self._n_instances), self._level)
 
     def tell(self, tally: Tally, changed: IntArray) -> None:  # noqa: ARG002 (the skeptic looks once)
         """The skeptic's check: LB of the claimed configuration against every UB."""

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Certificate, Population, Targets
+from captime.certificate import Certificate, Orders, Population
 from captime.drive import Observer, drive
 from captime.errors import InvariantViolated, ScenarioError
 from captime.plans import Plan
@@ -313,12 +313,12 @@ class _Growing(ProcedureWrapper):
         held = super().certificate()
         return replace(held, n_configs=min(held.n_configs, len(self.settings)))
 
-    def ask(self, slots: int) -> Targets:
+    def ask(self, slots: int) -> Orders:
         """See the protocol."""
-        targets = super().ask(slots)
-        if len(targets):
-            self.grow(int(targets.config.max()) + 1)
-        return targets
+        orders = super().ask(slots)
+        if len(orders):
+            self.grow(int(orders.config.max()) + 1)
+        return orders
 
     def grow(self, size: int) -> None:
         """Make configurations until there are `size`."""

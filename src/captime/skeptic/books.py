@@ -12,7 +12,7 @@ import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.errors import LedgerDamaged
-from captime.ledger.rows import ConfigRow, Noted, config_of, note_of, targets_of
+from captime.ledger.rows import ConfigRow, Noted, config_of, note_of, orders_of
 from captime.ledger.schema import ASK, CONFIG, LOOK, NOTE, OUTCOME, SAMPLE, START, Row, Table
 
 _FINAL = {"completed", "failed", "abandoned"}
@@ -146,12 +146,12 @@ class Books:
             self.at_ranking[note.sequence] = self._last_start, _copied(self.runs)
 
     def _asked(self, row: Row) -> None:
-        targets = targets_of(row)
+        orders = orders_of(row)
         self.asked += 1
-        first = np.zeros(len(targets), dtype=np.int64) if targets.first is None else targets.first
+        first = np.zeros(len(orders), dtype=np.int64) if orders.first is None else orders.first
         if first.any() and not self.at_first_race_order:
             self.at_first_race_order = _copied(self.runs)
-        for config, n, start in zip(targets.config.tolist(), targets.n.tolist(), first.tolist(), strict=True):
+        for config, n, start in zip(orders.config.tolist(), orders.n.tolist(), first.tolist(), strict=True):
             if config < self.n_configs:
                 self.ordered[config].append((row["seq"], n, start))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.errors import InvariantViolated
 from captime.plans import Plan
 from captime.sources.table import RuntimeTable
@@ -87,40 +87,40 @@ class Replay:
         # Positions that a configuration never runs, as pairs of the first and the one behind the last.
         self._gaps: dict[int, list[tuple[int, int]]] = {}
 
-    def answer(self, targets: Targets) -> IntArray:
+    def answer(self, orders: Orders) -> IntArray:
         """Bring the tally to the orders; return the configurations it changed."""
         self.raises = []
-        if targets.first is not None:
-            self._skip(targets.config, targets.first)
-        rising = targets.level > self.tally.level.take(targets.config)
+        if orders.first is not None:
+            self._skip(orders.config, orders.first)
+        rising = orders.level > self.tally.level.take(orders.config)
         if rising.any():
-            self._raise(targets.config[rising], targets.level[rising])
-        old_n = self.tally.n.take(targets.config)
-        for first, last in {(int(a), int(b)) for a, b in zip(old_n, targets.n, strict=True)}:
-            together = targets.config[(old_n == first) & (targets.n == last)]
+            self._raise(orders.config[rising], orders.level[rising])
+        old_n = self.tally.n.take(orders.config)
+        for first, last in {(int(a), int(b)) for a, b in zip(old_n, orders.n, strict=True)}:
+            together = orders.config[(old_n == first) & (orders.n == last)]
             for start in range(first, last, _POSITIONS_AT_A_TIME):
                 depth = min(_POSITIONS_AT_A_TIME, last - start)
                 Window(self, together, self.tally.level.take(together), start, depth).book()
-        return targets.config
+        return orders.config
 
-    def look_ahead(self, targets: Targets, depth: int, affordable: float = np.inf) -> Window:
+    def look_ahead(self, orders: Orders, depth: int, affordable: float = np.inf) -> Window:
         """Return the next rounds of orders in lockstep. Nothing is booked yet: see `Window.book`.
 
         Args:
-            targets: The order for the first of these rounds.
+            orders: The order for the first of these rounds.
             depth: Show at most this many rounds.
             affordable: CPU seconds left to spend.
         """
         self.raises = []
-        first = int(targets.n[0]) - 1
+        first = int(orders.n[0]) - 1
         if self.stream.length is not None:
             depth = min(depth, self.stream.length - first)
-        return Window(self, targets.config, targets.level, first, depth, affordable=affordable)
+        return Window(self, orders.config, orders.level, first, depth, affordable=affordable)
 
-    def lanes(self, targets: Targets, depth: int, affordable: float = np.inf) -> ReplayedLanes:
+    def lanes(self, orders: Orders, depth: int, affordable: float = np.inf) -> ReplayedLanes:
         """Return the next positions of some configurations, each from where it stands; see `ReplayedLanes.book`."""
         self.raises = []
-        return ReplayedLanes(self, targets, depth, affordable)
+        return ReplayedLanes(self, orders, depth, affordable)
 
     def samples(self, config: int, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Low and high ends of that configuration on positions first, …, last - 1."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Targets
+from captime.certificate import Orders
 from captime.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class ReplayedLanes:
 
     Args:
         replay: Where runs are looked up and booked.
-        targets: The orders; a configuration ordered at a higher level than it has gets a lane of length 0.
+        orders: The orders; a configuration ordered at a higher level than it has gets a lane of length 0.
         depth: Show at most this many positions.
         affordable: CPU seconds that may still be spent.
 
@@ -303,8 +303,8 @@ class ReplayedLanes:
         cost: CPU seconds of each run, shape (A, K).
     """
 
-    def __init__(self, replay: "Replay", targets: Targets, depth: int, affordable: float) -> None:
-        tally, config, end = replay.tally, targets.config, replay.stream.length
+    def __init__(self, replay: "Replay", orders: Orders, depth: int, affordable: float) -> None:
+        tally, config, end = replay.tally, orders.config, replay.stream.length
         self._replay = replay
         self._affordable = affordable
         self.config = config
@@ -314,7 +314,7 @@ class ReplayedLanes:
         if end is not None:
             np.minimum(self.length, end - first, out=self.length)
             depth = max(1, int(self.length.max()))
-        self.length[targets.level > self.level] = 0
+        self.length[orders.level > self.level] = 0
         position = first[:, None] + np.arange(depth)
         self.n: IntArray = position + 1
         # Beyond the end of the stream there is nothing to look up; whatever stands there is outside the lane.
