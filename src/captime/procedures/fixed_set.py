@@ -29,7 +29,7 @@ class Way(StrEnum):
     SAMPLE = "sample"
     """Positions one after the other, until the claim follows."""
     EVERYTHING = "everything"
-    """All runs at once with the longest captime: with so few instances that is the cheapest way."""
+    """All runs at once, with captimes that are enough: on a set this small that is the cheapest way."""
 
 
 class FixedSetRace(SetSchedule):
