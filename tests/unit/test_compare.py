@@ -3,6 +3,7 @@
 import json
 import math
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import captime
-from captime.campaign.abort_rules import Repeatability
+from captime.campaign.abort_rules import Repeatability, try_twice
 from captime.cli import app
 from captime.cli.compare import CERTIFIED_WORSE
 from captime.comparison import Difference, GateVerdict
@@ -19,6 +20,8 @@ from captime.comparison.comparing import new_ledger
 from captime.comparison.population import rounded_scale
 from captime.comparison.words import as_json, as_markdown, sentence
 from captime.errors import ScenarioError
+from captime.executors import VirtualExecutor
+from captime.runs import RunOutcome, RunRequest, Status
 
 QUICK, SLOW = 1, 12_000
 SCALE = "5ms"
@@ -104,6 +107,48 @@ def test_commands_that_do_not_repeat_themselves_are_compared_by_draws(monkeypatc
     assert "1 of 2 pairs of trial runs took different times, such as 0.1 s and 0.9 s" in found.stderr
     told = json.loads(found.stdout)
     assert (told["sampling"], told["certificate"]["population"]) == ("replace", "drawn")
+
+
+class _Twice(VirtualExecutor):
+    """Slots whose program takes the first or the second time of a pair, up to the captime."""
+
+    def __init__(self, times: tuple[float, float]) -> None:
+        """Answer with these times."""
+        self.times = times
+        self.asked: list[RunRequest] = []
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """Keep them until they are collected."""
+        self.asked += requests
+
+    def collect(self, timeout: float | None = None) -> list[RunOutcome]:
+        """Return every run at once."""
+        asked, self.asked = self.asked, []
+        return [
+            RunOutcome(each, Status.COMPLETED, takes, takes)
+            if takes <= each.captime
+            else RunOutcome(each, Status.CAPPED, each.captime, each.captime)
+            for number, each in enumerate(asked)
+            for takes in (self.times[number % 2],)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("times", "pairs", "holds"),
+    [
+        ((0.99, 1.01), ((0.99, 1.0),), True),
+        ((0.40, 3.00), ((0.40, 1.0),), False),
+        ((0.60, 3.00), ((0.60, 1.0),), True),
+        ((2.00, 9.00), (), True),
+        ((0.01, 0.05), ((0.01, 0.05),), True),
+    ],
+)
+def test_a_run_cut_just_before_its_end_is_no_difference(
+    times: tuple[float, float], pairs: tuple[tuple[float, float], ...], holds: bool
+) -> None:
+    """A capped trial run took at least its captime, and no more is known; pairs that were both capped say nothing."""
+    found = try_twice(_Twice(times), captime=1.0, n_pairs=1)
+    assert (found.pairs, found.holds) == (pairs, holds)
 
 
 @pytest.mark.usefixtures("place")

@@ -1,7 +1,6 @@
 """Reasons to stop a campaign, whatever is certified: each looks at what came back, and may warn or object."""
 
 import logging
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -247,7 +246,8 @@ class Repeatability:
     """What the trial found.
 
     Attributes:
-        pairs: Times of the first and the second run, of pairs in which at least one finished.
+        pairs: Times of the first and the second run, of pairs in which at least one ended by itself; a capped run took
+            at least its captime, and that is the time told.
         differ: How many pairs differ by more than noise explains.
     """
 
@@ -279,17 +279,18 @@ def try_twice(executor: Executor, captime: float, n_pairs: int = PAIRS, n_config
     while len(found) < len(requests) and (outcomes := executor.collect()):
         found |= {outcome.request: outcome for outcome in outcomes}
     pairs = [
-        (_time(found[first]), _time(found[second]))
+        (found[first], found[second])
         for first, second in zip(requests[::2], requests[1::2], strict=True)
         if first in found and second in found
     ]
-    told = tuple(pair for pair in pairs if min(pair) < math.inf)
+    # A capped run may have been about to end: the time at which it was cut is all that it says.
+    told = tuple(
+        (first.runtime, second.runtime)
+        for first, second in pairs
+        if first.status.meaning.counts and second.status.meaning.counts
+        if not (first.status.meaning.unfinished and second.status.meaning.unfinished)
+    )
     return Repeatability(told, sum(_differ(*pair) for pair in told))
-
-
-def _time(outcome: RunOutcome) -> float:
-    """When it ended; infinite if it was cut."""
-    return math.inf if outcome.status.meaning.unfinished else outcome.runtime
 
 
 def _differ(first: float, second: float) -> bool:
