@@ -40,6 +40,7 @@ class Outcome:
         crossed: Number of configurations whose bounds contradict each other.
         trace: The story.
         spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
+        runs_everything: Whether the procedure ordered every run of the set at once, because nothing was cheaper.
     """
 
     certificate: Certificate
@@ -55,6 +56,7 @@ class Outcome:
     crossed: int
     trace: Trace = field(repr=False)
     spending: dict[str, float] = field(default_factory=dict)
+    runs_everything: bool = False
 
 
 def _never() -> bool:
@@ -217,4 +219,5 @@ def _outcome(procedure: Procedure, replay: Replay, stopped: str, trace: Trace) -
         crossed=0 if intervals is None else int(intervals.crossed.sum()),
         trace=trace,
         spending=dict(trace.spending),
+        runs_everything=getattr(procedure, "runs_everything", False),
     )

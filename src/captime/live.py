@@ -80,6 +80,7 @@ class LiveOutcome:
         trouble: Why the journal refused to write, or why the executor cannot continue; None without trouble. The
             certificate rests on what was written before.
         spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
+        runs_everything: Whether the procedure ordered every run of the set at once, because nothing was cheaper.
     """
 
     certificate: Certificate
@@ -96,6 +97,7 @@ class LiveOutcome:
     wall: FloatArray = field(repr=False)
     trouble: LedgerError | MachineUnfit | None = None
     spending: dict[str, float] = field(default_factory=dict)
+    runs_everything: bool = False
 
 
 def _never() -> bool:
@@ -318,4 +320,5 @@ class _LiveLoop:
             wall=np.array(self._wall),
             trouble=trouble,
             spending=dict(self._trace.spending),
+            runs_everything=getattr(procedure, "runs_everything", False),
         )

@@ -13,10 +13,11 @@ import captime
 from captime.campaign import run_campaign
 from captime.certificate import Population
 from captime.cli import app
+from captime.cli.shared import print_certificate
 from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
 from captime.procedures.fixed_set import FixedSetRace
-from captime.report.campaigned import assumptions
+from captime.report.campaigned import account_of_campaign, assumptions, campaign_json
 from captime.report.ledger_data import read_story
 from captime.scenario import scenario_of
 from captime.skeptic import audit
@@ -177,6 +178,23 @@ def test_asking_and_telling_says_what_its_claim_is_about(tmp_path: Path) -> None
         pass
     with captime.AskTell(**terms, instances=[1, 2, 3], seed=1, ledger=path) as campaign:
         assert campaign.certificate.population is Population.DRAWN
+
+
+@pytest.mark.parametrize(("size", "everything"), [(4, True), (40, False)])
+def test_running_everything_is_said_wherever_a_campaign_is_shown(
+    tmp_path: Path, size: int, everything: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A set too small for a comparison by chance: result, terminal, status, report and their JSON name the way."""
+    path, page = tmp_path / "e.ledger", tmp_path / "e.html"
+    result = _configure(path, range(size), epsilon=0.05)
+    assert len(result.question.names) * size == result.outcome.runs.sum() or not everything
+    print_certificate(account_of_campaign(result))
+    _typed("report", path, "-o", page)
+    shown = [capsys.readouterr().out, _typed("status", path), page.read_text(encoding="utf-8")]
+    start = "every configuration runs every instance: on a set this small"
+    assert [start in " ".join(each.split()) for each in shown] == [everything] * 3
+    assert campaign_json(result)["runs_everything"] is everything
+    assert json.loads(_typed("status", path, "--json"))["runs_everything"] is everything
 
 
 def test_several_seeds_of_each_instance_are_members_of_the_set(tmp_path: Path) -> None:

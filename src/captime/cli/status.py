@@ -23,10 +23,11 @@ from captime.errors import MissingExtra
 from captime.ledger import Certified, LedgerReader
 from captime.ledger.ownership import SlotUse, under_way
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_ledger
-from captime.report.ledger_data import Pace, floor_of
+from captime.report.ledger_data import Pace, everything_on_record, floor_of
 from captime.report.ledger_words import OVER, account_of_ledger, length_on_record, liveness, note_words
 from captime.report.simulated import certificate_json
 from captime.report.words import (
+    RUNS_EVERYTHING,
     age_words,
     busy_words,
     claim_lines,
@@ -160,6 +161,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "gamma_goal": _gamma_goal(reader),
         "certificate": None if newest is None else certificate_json(newest.certificate, names),
         "next_steps": _next_steps(reader, newest) or None,
+        "runs_everything": everything_on_record(reader.events()),
         "pace": _pace(reader) if state == "running" else "",
         "learned": learned_words(reader.events()) or None,
         "n_configs": len(names),
@@ -319,6 +321,7 @@ def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, s
         f"{count:,} {name}" for name, count in sorted(found["verdicts"].items(), key=lambda each: -each[1])
     )
     lines += [
+        *([("way", RUNS_EVERYTHING)] if found["runs_everything"] else []),
         *([("next steps", found["next_steps"])] if found["next_steps"] else []),
         *([("lessons", found["learned"])] if found["learned"] else []),
         ("runs", f"{found['runs']:,}" + (f" ({told})" if told else "")),

@@ -263,6 +263,11 @@ class FixedSetRace(SetSchedule):
             "drawn": _terms(drawn),
         }
 
+    @property
+    def runs_everything(self) -> bool:
+        """Whether all runs of the set were ordered at once, because on a set this small nothing is cheaper."""
+        return self.way is Way.EVERYTHING
+
     def certificate(self) -> Certificate:
         """Return the best claim so far; a leader is always named, with epsilon 1 before anything is shown."""
         if self._best is None:

@@ -72,6 +72,7 @@ def account_of_campaign(result: CampaignResult) -> Account:
         pool=len(result.question.names),
         draws=draws_among([config.origin for config in result.question.configs], result.certificate.n_configs),
         seeds=seeds_of(result.question.identity),
+        runs_everything=outcome.runs_everything,
         more=[
             *_next_steps(result),
             ("runs", verdicts(result)),
@@ -361,6 +362,7 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "capping_floor": float(outcome.capping[held.config]),
         "crossed": 0,
         "stopped": outcome.stopped,
+        "runs_everything": outcome.runs_everything,
         "sampling": question.stream.describe().get("sampling"),
         "seed": question.seed,
         "population": "finite" if question.population is Population.THESE else question.stream.population,

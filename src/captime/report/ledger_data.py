@@ -15,6 +15,7 @@ from captime.arrays import FloatArray, IntArray
 from captime.campaign.identity import population_on_record
 from captime.certificate import Certificate, Population
 from captime.ledger import Certified, LedgerReader, Noted
+from captime.procedures.fixed_set import Way
 from captime.report.known_runs import (
     ANSWERED,
     CUT,
@@ -220,6 +221,12 @@ def spending_on_record(notes: Sequence[Noted]) -> dict[str, float]:
             found = note.facts.get("cpu_seconds_by_purpose")
             return {str(name): float(each) for name, each in found.items()} if isinstance(found, Mapping) else {}
     return {}
+
+
+def everything_on_record(notes: Sequence[Noted]) -> bool:
+    """Return whether the procedure's last facts say that every run of the set was ordered at once."""
+    facts = [note.facts for note in notes if note.kind == "facts"]
+    return bool(facts) and facts[-1].get("way") == Way.EVERYTHING
 
 
 def in_race(notes: Sequence[Noted], n_configs: int) -> frozenset[int]:

@@ -28,7 +28,7 @@ from captime.report.campaigned import (
     time_words,
 )
 from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
-from captime.report.ledger_data import LedgerData, trend_of
+from captime.report.ledger_data import LedgerData, everything_on_record, trend_of
 from captime.report.words import SAME_TIME, STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
 from captime.runs import Verdict
 from captime.utilities.formula import duration_text
@@ -69,6 +69,7 @@ def account_of_story(story: LedgerData) -> Account | None:
         rests_on=[assumption.words for assumption in assumptions_on_record(story)],
         first_lines=[("warning", words) for words in doubts_of(story)],
         more=_next_steps(story, held),
+        runs_everything=everything_on_record(story.notes),
     )
 
 
@@ -92,7 +93,8 @@ def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str =
         runs=runs,
         left=certified.candidates,
     )
-    return replace(plain, cost=f"{spent}, {runs:,} runs", stopped=stopped)
+    everything = everything_on_record(reader.events())
+    return replace(plain, cost=f"{spent}, {runs:,} runs", stopped=stopped, runs_everything=everything)
 
 
 def _account(

@@ -60,6 +60,7 @@ def account_of_simulation(result: Simulation) -> Account:
         more=more,
         # Every configuration of a pool has been run.
         pool=int(np.count_nonzero(outcome.runs)),
+        runs_everything=outcome.runs_everything,
     )
 
 
@@ -200,6 +201,7 @@ def as_json(result: Simulation) -> dict[str, object]:
         "capping_floor": float(outcome.capping[held.config]),
         "crossed": outcome.crossed,
         "stopped": outcome.stopped,
+        "runs_everything": outcome.runs_everything,
         "sampling": result.sampling,
         "seed": result.seed,
         "population": result.population,

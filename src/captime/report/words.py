@@ -37,6 +37,7 @@ class Account:
         seeds: With how many seeds the program runs each instance; 0 if it is given none.
         draws: On a space, how many of those that the certificate speaks of were drawn at random; None if not known.
         candidates: What configurations are called.
+        runs_everything: Whether every run of the set was ordered at once, because nothing was cheaper.
     """
 
     certificate: Certificate
@@ -57,6 +58,7 @@ class Account:
     draws: int | None = None
     seeds: int = 0
     candidates: str = "configurations"
+    runs_everything: bool = False
 
     @property
     def left_of(self) -> int:
@@ -248,6 +250,8 @@ def lines(account: Account) -> list[tuple[str, str]]:
     if held.challenger is not None and held.epsilon > 0:
         found.append(("closest rival", printable(account.names[held.challenger])))
     found += [("stopped because", account.stopped), ("procedure", _procedure_line(account))]
+    if account.runs_everything:
+        found.append(("way", RUNS_EVERYTHING))
     if held.delta > 0 and held.n_configs > 1:
         each = "for each of the two claims, " if held.other is not None else ""
         found.append(("delta covers", each + _COVERS[held.mode]))
@@ -277,6 +281,13 @@ _COVERS = {
     "selection": "the recommendation and its interval, at all times (not every other configuration's bounds at once)",
     "simultaneous": "every configuration's interval at all times, hence the recommendation",
 }
+
+
+RUNS_EVERYTHING = (
+    "every configuration runs every instance: on a set this small that is the cheapest way, because too few runs are "
+    "left for a comparison by chance to decide sooner"
+)
+"""Said where a procedure ordered every run of the set at once."""
 
 
 def _procedure_line(account: Account) -> str:
