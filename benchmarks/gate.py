@@ -21,10 +21,11 @@ from rich.progress import track
 from rich.table import Table
 from scipy import stats
 
-from captime import PROCEDURES, Problem, RuntimeTable, parse_utility
+from captime import Problem, RuntimeTable, parse_utility
 from captime.arrays import BoolArray, FloatArray
 from captime.comparison.pairs import Gate, GateVerdict, PairedScores, UntilDecided
-from captime.procedures.options import build_procedure
+from captime.procedures import REGISTERS
+from captime.procedures.problem import build_procedure
 from captime.sources.replay import Replay
 from captime.sources.window import stream_of
 
@@ -114,7 +115,7 @@ def gate_judge(margin: float, budget: float, utility: Any) -> Judge:
         table = RuntimeTable.build("pull", ["base", "new"], map(str, range(POSITIONS)), seconds, timeout=math.inf)
         problem = Problem(2, utility, DELTA, margin, n_instances=POSITIONS, seed=int(rng.integers(2**62)))
         gate = Gate(margin, DELTA)
-        engine = build_procedure("race", PROCEDURES, problem, {})
+        engine = build_procedure("race", REGISTERS, problem, {})
         procedure = UntilDecided(engine, problem, lambda: gate.decided)
         replay = Replay(table, stream_of("given", table.groups, seed=0), procedure.plan, utility)
         due = LOOK_EVERY

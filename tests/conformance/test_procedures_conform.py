@@ -11,8 +11,8 @@ from captime.arrays import FloatArray
 from captime.certificate import Orders, no_orders
 from captime.drive import drive
 from captime.errors import ScenarioError
-from captime.procedures import PROCEDURES, Problem, Procedure
-from captime.procedures.options import build_procedure, option_types
+from captime.procedures import PROCEDURES, REGISTERS, Problem, Procedure
+from captime.procedures.problem import build_procedure, option_types
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import NEVER, in_order, log_normal, mixed, table_of
@@ -77,7 +77,7 @@ def bench(form: str, *, n_configs: int = N_CONFIGS, limit: float = LIMIT, epsilo
         known_runtimes=known,
     )
     name, options = FORMS[form]
-    procedure = build_procedure(name, PROCEDURES, problem, options)
+    procedure = build_procedure(name, REGISTERS, problem, options)
     return Bench(procedure, Replay(table, in_order(N_INSTANCES), procedure.plan, UTILITY, pays=procedure.pays))
 
 
@@ -203,7 +203,7 @@ def test_an_unknown_option_is_refused_with_the_known_ones(name: str) -> None:
     """The message says what the procedure takes."""
     problem = Problem(3, UTILITY, 0.1, epsilon=0.3)
     with pytest.raises(ScenarioError, match=f"procedure {name} has no option 'colour'; it takes ") as refusal:
-        build_procedure(name, PROCEDURES, problem, {"colour": "blue"})
+        build_procedure(name, REGISTERS, problem, {"colour": "blue"})
     for option in option_types(PROCEDURES[name]):
         assert option in str(refusal.value)
 
@@ -211,7 +211,7 @@ def test_an_unknown_option_is_refused_with_the_known_ones(name: str) -> None:
 def test_an_unknown_procedure_is_refused_with_the_known_ones() -> None:
     """All names, so that the right one can be copied."""
     with pytest.raises(ScenarioError, match="there is no procedure 'upp'") as refusal:
-        build_procedure("upp", PROCEDURES, Problem(3, UTILITY, 0.1), {})
+        build_procedure("upp", REGISTERS, Problem(3, UTILITY, 0.1), {})
     for name in PROCEDURES:
         assert name in str(refusal.value)
 
@@ -221,7 +221,7 @@ def test_an_unknown_variant_is_refused_with_the_known_ones(name: str) -> None:
     """As text from a command line and as a value from Python alike."""
     problem = Problem(3, UTILITY, 0.1, epsilon=0.3)
     makers: list[Callable[[], object]] = [
-        lambda: build_procedure(name, PROCEDURES, problem, {"variant": "fast"}),
+        lambda: build_procedure(name, REGISTERS, problem, {"variant": "fast"}),
         lambda: PROCEDURES[name](problem, variant="fast"),
     ]
     for make in makers:

@@ -14,7 +14,7 @@ from captime.cli import app
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
-from captime.procedures.options import option_types
+from captime.procedures.problem import option_types
 from captime.report.simulated import account_of_simulation
 from captime.report.words import lines, statement
 from captime.simulation.rows import settings_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from captime import PROCEDURES, Problem, RuntimeTable, parse_utility
+from captime import Problem, RuntimeTable, parse_utility
 from captime.arrays import FloatArray
 from captime.bounds.mixture import log_wealth
 from captime.certificate import Orders
@@ -21,7 +21,8 @@ from captime.comparison.pairs import (
     first_crossing,
     paired_scores,
 )
-from captime.procedures.options import build_procedure
+from captime.procedures import REGISTERS
+from captime.procedures.problem import build_procedure
 from captime.report.known_runs import KnownRuns
 from captime.sources.replay import Replay
 from captime.sources.window import stream_of
@@ -154,7 +155,7 @@ def judged(worse: float, seed: int) -> tuple[GateVerdict, str | None]:
     table = RuntimeTable.build("pair", ["a", "b"], map(str, range(2000)), seconds, timeout=math.inf)
     problem = Problem(2, utility, DELTA, margin, n_instances=2000, seed=seed)
     gate = Gate(margin, DELTA)
-    procedure = UntilDecided(build_procedure("race", PROCEDURES, problem, {}), problem, lambda: gate.decided)
+    procedure = UntilDecided(build_procedure("race", REGISTERS, problem, {}), problem, lambda: gate.decided)
     replay = Replay(table, stream_of("given", table.groups, seed=0), procedure.plan, utility)
     while procedure.finished() is None:
         procedure.tell(replay.tally, replay.answer(procedure.ask(slots=1)))

@@ -14,7 +14,7 @@ from captime import PROCEDURES, UTILITIES, __version__, simulate
 from captime.bounds import BOUNDS
 from captime.cli import COMMANDS, app, command_of
 from captime.cli.run import run_command
-from captime.procedures.options import option_types
+from captime.procedures.problem import option_types
 from captime.report.simulated import as_json
 from captime.sources.synthetic import synthetic_table
 from captime.trace import BOOK_COLUMNS, COLUMNS

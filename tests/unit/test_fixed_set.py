@@ -13,10 +13,9 @@ from captime.errors import ScenarioError
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
-from captime.procedures import PROCEDURES, Problem
+from captime.procedures import REGISTERS, Problem
 from captime.procedures.fixed_set import FixedSetRace, Way
-from captime.procedures.options import build_procedure
-from captime.procedures.problem import SCHEDULE
+from captime.procedures.problem import SCHEDULE, build_procedure
 from captime.procedures.set_schedule import captimes_for
 from captime.runs import RunRequest
 from captime.simulation import simulate
@@ -195,7 +194,7 @@ def test_what_cannot_be_claimed_is_refused() -> None:
     with pytest.raises(ScenarioError, match="have no end"):
         FixedSetRace(replace(problem, n_instances=None))
     with pytest.raises(ScenarioError, match="makes no claim about exactly these instances"):
-        build_procedure("up", PROCEDURES, problem, {})
+        build_procedure("up", REGISTERS, problem, {})
     with pytest.raises(ScenarioError, match="use sampling 'shuffle'"):
         simulate(_table(_world(0, 3, 10)), utility="uniform(60)", population="these", sampling="given")
     with pytest.raises(ScenarioError, match="there are these, drawn"):

@@ -10,11 +10,11 @@ from captime.arrays import FloatArray, IntArray
 from captime.bounds.mixture import BinnedMixture, sine_nodes
 from captime.certificate import Certificate
 from captime.errors import ScenarioError
-from captime.procedures import PROCEDURES, Problem
+from captime.procedures import REGISTERS, Problem
 from captime.procedures.agenda import WarmStart
 from captime.procedures.board import Board
 from captime.procedures.claims import Duels, margins
-from captime.procedures.options import build_procedure
+from captime.procedures.problem import build_procedure
 from captime.procedures.race import Race
 from captime.procedures.race_claims import SHARES
 from captime.sources.replay import Replay
@@ -78,7 +78,7 @@ def problem_of(seconds: FloatArray, epsilon: float = 0.1, seed: int = 0) -> Prob
 
 def run_of(seconds: FloatArray, *, epsilon: float = 0.1, seed: int = 0, **options: object) -> Run:
     """A race over these runtimes, met as they come."""
-    race = build_procedure("race", PROCEDURES, problem_of(seconds, epsilon, seed), options)
+    race = build_procedure("race", REGISTERS, problem_of(seconds, epsilon, seed), options)
     assert isinstance(race, Race)
     return Run(race, Replay(table_of(seconds, LIMIT), in_order(seconds.shape[1]), race.plan, UTILITY))
 
@@ -211,7 +211,7 @@ def test_the_goal_itself_is_among_the_margins_of_duels() -> None:
 def test_options_that_make_no_sense_are_refused_with_a_reason(option: str, value: object, message: str) -> None:
     """What was found and what would do."""
     with pytest.raises(ScenarioError, match=message):
-        build_procedure("race", PROCEDURES, problem_of(runtimes(3, 50)), {option: value})
+        build_procedure("race", REGISTERS, problem_of(runtimes(3, 50)), {option: value})
 
 
 def test_a_mode_nobody_knows_is_refused_without_the_reader_of_options_too() -> None:

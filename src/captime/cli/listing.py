@@ -13,7 +13,7 @@ from captime.bounds import BOUNDS
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
-from captime.procedures.options import option_types
+from captime.procedures.problem import option_types
 from captime.sources import read_table
 from captime.sources.synthetic import datasheet, path_of, shipped_tables
 from captime.utilities import UTILITIES

@@ -19,8 +19,8 @@ from captime.bounds.mixture import mixture_lower, sine_nodes
 from captime.certificate import Orders, no_orders
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
-from captime.procedures import PROCEDURES, Problem
-from captime.procedures.options import build_procedure
+from captime.procedures import REGISTERS, Problem
+from captime.procedures.problem import build_procedure
 from captime.procedures.protocol import Procedure, ProcedureWrapper
 from captime.report.known_runs import KnownRuns, known_runs, lottery_of, score_ends
 from captime.scenario.spec import CampaignQuestion
@@ -377,7 +377,7 @@ def until_decided(question: CampaignQuestion, watch: Watch) -> CampaignQuestion:
     """Return the question with a procedure that goes beyond its own goal; its ledger stays one of that procedure."""
 
     def make(problem: Problem) -> Procedure:
-        engine = build_procedure(question.procedure, PROCEDURES, problem, question.options)
+        engine = build_procedure(question.procedure, REGISTERS, problem, question.options)
         return UntilDecided(engine, problem, lambda: watch.decision.decided)
 
     return replace(question, maker=make)

@@ -6,16 +6,19 @@ of its options.
 
 from collections.abc import Callable
 
+from captime.certificate import Population
 from captime.procedures.coup import Coup
 from captime.procedures.coup_plus import CoupPlus
 from captime.procedures.coup_plus_growing import GrowingCoupPlus
 from captime.procedures.fixed_captimes import FixedCaptimes
+from captime.procedures.fixed_set import FixedSetRace
 from captime.procedures.naive import Naive, oracle
 from captime.procedures.oup import oup
 from captime.procedures.pool import Pool
 from captime.procedures.problem import Problem
 from captime.procedures.protocol import Procedure
 from captime.procedures.race import Race
+from captime.procedures.set_pool import FixedSetPool
 from captime.procedures.up import up
 from captime.procedures.verification import Verification
 
@@ -32,5 +35,9 @@ PROCEDURES: dict[str, Callable[..., Procedure]] = {
     "up": up,
     "verification": Verification,
 }
+ON_A_SET: dict[str, Callable[..., Procedure]] = {"pool": FixedSetPool, "race": FixedSetRace}
+"""Those that make a claim about exactly the instances of a set, by the same names."""
 
-__all__ = ["PROCEDURES", "Problem", "Procedure"]
+REGISTERS = {Population.DRAWN: PROCEDURES, Population.THESE: ON_A_SET}
+
+__all__ = ["ON_A_SET", "PROCEDURES", "REGISTERS", "Problem", "Procedure"]

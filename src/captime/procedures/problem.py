@@ -1,16 +1,19 @@
-"""What every procedure is given to work on: indices and wishes, no files, no programs."""
+"""What a procedure is built from: the question (indices and wishes, no files, no programs), and its options."""
 
-from collections.abc import Callable
+import inspect
+import types
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from captime.arrays import FloatArray
 from captime.certificate import Population, check_delta
-from captime.errors import ScenarioError
+from captime.errors import CaptimeError, ScenarioError
 from captime.procedures.pool_terms import PoolTerms
-from captime.utilities.formula import Utility
+from captime.procedures.protocol import Procedure
+from captime.utilities.formula import Utility, parse_duration
 
 SECOND_SCHEDULE = 2
 """From this schedule on, that one of the first ranks leads a race whose certificate seems to cost least, and measured
@@ -132,3 +135,78 @@ class OptimistRules:
     stop_alone: bool = True
     test_ahead: int = 0
     widest_radius: float = 1.0
+
+
+# Options of a procedure, from text: the signature of its maker is the schema.
+
+
+def build_procedure(
+    name: str, registers: Mapping[Population, Mapping[str, Any]], problem: Problem, options: Mapping[str, object]
+) -> Procedure:
+    """Build the procedure of that name with these options; text values are read as the signature says.
+
+    Args:
+        name: Its name in the registers.
+        registers: The procedures by name, by the instances that they make a claim about.
+        problem: The question.
+        options: Keyword options, as values or as text from a command line.
+    """
+    known, able = registers[Population.DRAWN], registers[problem.population]
+    if name not in known:
+        raise ScenarioError(f"there is no procedure {name!r}; there are {', '.join(sorted(known))}")
+    if name not in able:
+        raise ScenarioError(
+            f"procedure {name} makes no claim about exactly these instances; use population = 'drawn', or one of "
+            f"{', '.join(sorted(able))}"
+        )
+    maker = able[name]
+    procedure: Procedure = maker(problem, **read_options(name, maker, options))
+    return procedure
+
+
+def read_options(name: str, maker: Any, options: Mapping[str, object]) -> dict[str, object]:
+    """The options as the maker's signature wants them; unknown ones are refused with the known ones."""
+    known = option_types(maker)
+    for option in options:
+        if option not in known:
+            allowed = ", ".join(known) or "none at all"
+            raise ScenarioError(f"procedure {name} has no option {option!r}; it takes {allowed}")
+    return {option: _read(f"option {option} of {name}", value, known[option]) for option, value in options.items()}
+
+
+def option_types(maker: Any) -> dict[str, Any]:
+    """Names and types of a maker's keyword options."""
+    target = maker.__init__ if inspect.isclass(maker) else maker
+    hints = get_type_hints(target)
+    return {
+        parameter.name: hints[parameter.name]
+        for parameter in inspect.signature(target).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+def _read(where: str, value: object, kind: Any) -> object:
+    """Text becomes what the signature wants; anything else is passed on as it is."""
+    if not isinstance(value, str):
+        return value
+    if get_origin(kind) in (Union, types.UnionType):
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise ScenarioError(f"{where} is {value!r}; it can be {', '.join(map(str, get_args(kind)))}")
+        return value
+    try:
+        return _CONVERTERS[kind](value)
+    except (ValueError, CaptimeError) as error:
+        expected = {int: "a whole number", float: "a number, or a time such as 5min", bool: "true or false"}[kind]
+        raise ScenarioError(f"{where} is {value!r}; it has to be {expected}") from error
+
+
+def _truth(text: str) -> bool:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if text.lower() not in words:
+        raise ValueError(text)
+    return words[text.lower()]
+
+
+_CONVERTERS: dict[Any, Any] = {int: int, float: parse_duration, bool: _truth, str: str}

@@ -15,8 +15,8 @@ from captime.certificate import Population
 from captime.errors import CaptimeError
 from captime.ledger.reading import VERDICTS, Columns, which_mean
 from captime.plans import RandomCaptimes, Schedule
-from captime.procedures import PROCEDURES, Problem
-from captime.procedures.options import build_procedure
+from captime.procedures import PROCEDURES, REGISTERS, Problem
+from captime.procedures.problem import build_procedure
 from captime.runs import STATUS_OF, RunRequest
 from captime.utilities import parse_utility
 from captime.utilities.formula import Utility
@@ -232,7 +232,7 @@ def lottery_of(scenario: Mapping[str, Any], utility: Utility, n_configs: int) ->
             captime_limit=math.inf if ceiling is None else float(ceiling),
             seed=int(scenario.get("seed", 0)),
         )
-        plan = build_procedure(name, PROCEDURES, problem, dict(scenario.get("options", {}))).plan
+        plan = build_procedure(name, REGISTERS, problem, dict(scenario.get("options", {}))).plan
     except (CaptimeError, TypeError, ValueError):
         # A scenario of another version: its runs are still good for what does not depend on draws.
         return None

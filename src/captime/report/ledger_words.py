@@ -16,8 +16,7 @@ from captime.certificate import Certificate, Population
 from captime.ledger.ownership import Owner, boot_id
 from captime.ledger.reading import VERDICTS, LedgerReader
 from captime.ledger.rows import Certified, Noted
-from captime.procedures import PROCEDURES
-from captime.procedures.options import ON_A_SET
+from captime.procedures import ON_A_SET, PROCEDURES
 from captime.report.campaigned import (
     FLAGS,
     IN_THE_ORDER_GIVEN,

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from captime.certificate import RULES, Population
 from captime.errors import ScenarioError, UtilityError
 from captime.files import read_limited
-from captime.procedures import PROCEDURES
-from captime.procedures.options import build_procedure, option_types
+from captime.procedures import PROCEDURES, REGISTERS
+from captime.procedures.problem import build_procedure, option_types
 from captime.programs import CommandProgram, Configuration, FunctionProgram
 from captime.programs.protocol import did_you_mean
 from captime.programs.template import SettingsToArguments
@@ -393,7 +393,7 @@ class Scenario:
                     f"{self.place('options', option)} is {options[option]!r}; expected a number, a text, true or false"
                 )
         with self.place.naming():
-            build_procedure(name, PROCEDURES, self.question.problem(), options)
+            build_procedure(name, REGISTERS, self.question.problem(), options)
 
 
 def _instead(name: str, known: Mapping[str, Any]) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from captime.certificate import Population
 from captime.errors import ScenarioError
-from captime.procedures.options import ON_A_SET, option_types
+from captime.procedures import ON_A_SET
+from captime.procedures.problem import option_types
 from captime.programs import CommandProgram, Conditions, Configuration, FunctionProgram, environment_of
 from captime.programs.command import Direction, Success, TargetValue
 from captime.programs.protocol import find_command

@@ -16,9 +16,8 @@ from captime.errors import ScenarioError
 from captime.executors.local_slots import cores
 from captime.executors.retry import PATIENCE
 from captime.ledger.rows import ConfigRow
-from captime.procedures import PROCEDURES, Problem
-from captime.procedures.options import build_procedure
-from captime.procedures.problem import SCHEDULE
+from captime.procedures import PROCEDURES, REGISTERS, Problem
+from captime.procedures.problem import SCHEDULE, build_procedure
 from captime.procedures.protocol import (
     Procedure,
 )
@@ -225,7 +224,7 @@ class CampaignQuestion:
         """Make the procedure, with nothing known yet; `length` as for `problem`."""
         if self.maker is not None:
             return self.maker(self.problem(length))
-        return build_procedure(self.procedure, PROCEDURES, self.problem(length), self.options)
+        return build_procedure(self.procedure, REGISTERS, self.problem(length), self.options)
 
 
 # How the question is answered, and where.

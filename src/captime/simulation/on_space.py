@@ -11,9 +11,9 @@ from captime.certificate import Certificate, Orders, Population
 from captime.drive import Observer, drive
 from captime.errors import InvariantViolated, ScenarioError
 from captime.plans import Plan
-from captime.procedures import PROCEDURES, Problem
-from captime.procedures.options import build_procedure
+from captime.procedures import REGISTERS, Problem
 from captime.procedures.pool_terms import PoolTerms
+from captime.procedures.problem import build_procedure
 from captime.procedures.protocol import Procedure, ProcedureWrapper
 from captime.simulation.learnt import Target
 from captime.simulation.on_table import check_wishes, population_of
@@ -198,7 +198,7 @@ def simulate_on_space(
         ),
         population=about,
     )
-    made = build_procedure(procedure, PROCEDURES, problem, options or {})
+    made = build_procedure(procedure, REGISTERS, problem, options or {})
     replay = TargetReplay(target, made.plan, worth, accounting=accounting, pays=made.pays)
     growing = _Growing(made, maker, target, replay, [] if names is None else names)
     growing.grow(problem.n_configs)

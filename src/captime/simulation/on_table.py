@@ -10,9 +10,9 @@ from captime.arrays import FloatArray
 from captime.certificate import Certificate, Population
 from captime.drive import Observer, Outcome, drive
 from captime.errors import ScenarioError
-from captime.procedures import PROCEDURES, Problem
+from captime.procedures import ON_A_SET, REGISTERS, Problem
 from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
-from captime.procedures.options import ON_A_SET, build_procedure, read_options
+from captime.procedures.problem import build_procedure, read_options
 from captime.simulation.result import Simulation
 from captime.sources import RuntimeTable, read_table
 from captime.sources.replay import Replay
@@ -96,7 +96,7 @@ def simulate(
         outcome = _drive_baseline(procedure, options or {}, bench, budget, interrupted)
         bound, repeats = "none", True
     else:
-        made = build_procedure(procedure, PROCEDURES, problem, options or {})
+        made = build_procedure(procedure, REGISTERS, problem, options or {})
         replay = Replay(source, stream, made.plan, utility, accounting=accounting, pays=made.pays)
         outcome = drive(made, replay, budget=budget, observer=observer, interrupted=interrupted)
         bound, repeats = made.bound, made.plan.repeats

@@ -17,9 +17,9 @@ from captime.certificate import Population
 from captime.errors import ScenarioError, StorageTrouble
 from captime.ledger.connection import check_writable, file_system, is_network, sqlite_note
 from captime.plans import RandomCaptimes, UtilityLadder
-from captime.procedures import PROCEDURES
+from captime.procedures import REGISTERS
 from captime.procedures.forecast import LARGEST_SET, Forecast
-from captime.procedures.options import build_procedure
+from captime.procedures.problem import build_procedure
 from captime.programs import Configuration
 from captime.scenario.checkup.running import (
     STORAGE,
@@ -50,7 +50,7 @@ _SHORTER = "set target.ceiling, or choose a utility that falls sooner, if that i
 
 def look_at_captimes(spec: CampaignSpec) -> list[Finding]:
     """Return the longest captime to expect, and the effect of the ceiling on what can be certified."""
-    plan = build_procedure(spec.question.procedure, PROCEDURES, spec.question.problem(), spec.question.options).plan
+    plan = build_procedure(spec.question.procedure, REGISTERS, spec.question.problem(), spec.question.options).plan
     ceiling = spec.question.ceiling
     if isinstance(plan, RandomCaptimes):
         findings = [_drawn(plan)]
@@ -335,7 +335,7 @@ def _relies_on_repeats(spec: CampaignSpec) -> bool:
     if spec.question.population is Population.THESE:
         return True
     return build_procedure(
-        spec.question.procedure, PROCEDURES, spec.question.problem(), spec.question.options
+        spec.question.procedure, REGISTERS, spec.question.problem(), spec.question.options
     ).plan.repeats
 
 
