@@ -92,7 +92,8 @@ def configure(
         instances: A pattern of file names; a list of files or of Python values; or the `[instances]` section.
         configurations: Settings by name, or a list of settings; or, in their place, a space.
         space: What can be set: the `[space]` section of a scenario as a dictionary, a file that has one or that has
-            parameters in another format (docs/spaces.md), or a `captime.spaces.Space`.
+            parameters in another format (docs/spaces.md), a `captime.spaces.Space`, or a `ConfigurationSpace` of
+            ConfigSpace.
         utility: What an answer is worth, such as `log-laplace(1, 1)`.
         delta: Allowed probability of a wrong certificate.
         epsilon: Target epsilon; 0 runs until another limit is reached.

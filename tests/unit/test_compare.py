@@ -364,6 +364,30 @@ def test_wrong_wishes_are_refused_with_what_to_do(wishes: dict[str, Any], found:
     assert found in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("gone/*.cnf", "a pattern that matches no file as seen from the current folder"),
+        ("", "an empty text as seen from the current folder"),
+        ("empty", "a folder without files"),
+    ],
+)
+def test_a_pattern_without_files_is_refused_as_it_was_typed(pattern: str, said: str, place: Path) -> None:
+    """Not as the scenario that the comparison writes for itself would say it."""
+    (place / "empty").mkdir()
+    found = CliRunner().invoke(app, ["compare", "./quick.sh {instance}", "./slow.sh {instance}", "-i", pattern])
+    assert isinstance(found.exception, ScenarioError)
+    assert f"--instances is {pattern!r}, {said}" in str(found.exception)
+
+
+@pytest.mark.usefixtures("place")
+def test_a_folder_stands_for_its_files() -> None:
+    """As for `captime validate`."""
+    words = ["compare", "./slow.sh {instance}", "./quick.sh {instance}", "-i", "bench", "--exit-codes", "10", "--quiet"]
+    found = CliRunner().invoke(app, [*words, "--half-after", SCALE, "--epsilon", "0.5"])
+    assert "exactly these 6 instances" in found.stdout
+
+
 @pytest.mark.usefixtures("place")
 def test_wrong_options_end_with_exit_code_2() -> None:
     """No traceback; the message names the option."""

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger import LedgerReader
 from captime.report.campaigned import campaign_json
 from captime.sources.synthetic import synthetic_table
-from captime.spaces import Space, read_space_section
+from captime.spaces import Space, as_configspace, read_space_section
 
 __all__ = ["folder"]
 
@@ -68,8 +69,8 @@ def test_listed_configurations_come_back_flat_too(folder: Path) -> None:
     assert dict(result.settings) == listed[result.config_name]
 
 
-def test_a_space_may_be_a_dictionary_a_file_or_a_space(folder: Path) -> None:
-    """One question in four forms; a scenario's section also says how it is searched."""
+def test_a_space_may_be_a_dictionary_a_file_a_space_or_an_object_of_configspace(folder: Path) -> None:
+    """One question in five forms; a scenario's section also says how it is searched."""
     (folder / "p.pcs").write_text(
         "pace integer [1,50] [40]\ntrick categorical {true, false} [false]\ndepth integer [1,9] [3]\n"
         "depth | trick == true\n",
@@ -78,7 +79,8 @@ def test_a_space_may_be_a_dictionary_a_file_or_a_space(folder: Path) -> None:
     (folder / "s.toml").write_text('[space]\nfile = "p.pcs"\nmodel = false\n', encoding="utf-8")
     made = read_space_section(SECTION, "here", folder)
     # The file is found from the folder, not from where Python was started.
-    forms: list[dict[str, Any] | str | PathLike[str] | Space] = [SECTION, made, "p.pcs", Path("s.toml")]
+    forms: list[Mapping[str, Any] | str | PathLike[str] | Space]
+    forms = [SECTION, made, "p.pcs", Path("s.toml"), as_configspace(made)]
     for number, form in enumerate(forms):
         path = ledger_in(folder, f"{number}")
         configured(form, path, folder=folder, interrupted=lambda: True)

@@ -139,7 +139,7 @@ def test_seeds_of_paramils_are_not_carried_over_and_said_so(folder: Path) -> Non
     """Each instance counts once, in a list beside the scenario."""
     found = imported(folder / "paramils.txt")
     assert "the seeds in seeds.txt" in " ".join(found["not_carried_over"])
-    listed = Path("imported-instances.txt").read_text(encoding="utf-8").split()
+    listed = Path("scenario-instances.txt").read_text(encoding="utf-8").split()
     assert len(listed) == len(set(listed)) == len(list((folder / "instances").iterdir()))
     answers(Path("scenario.toml"))
 
@@ -177,7 +177,7 @@ def test_a_list_of_instances_becomes_a_scenario_to_fill_in(folder: Path) -> None
     """The format has to be said: a list looks like anything."""
     found = imported(folder / "seeds.txt", "--from", "instances")
     assert "examples to be replaced" in " ".join(found["decided"])
-    assert Path("imported-instances.txt").exists()
+    assert Path("scenario-instances.txt").exists()
 
 
 def test_what_is_printed_is_also_in_the_file(folder: Path) -> None:
@@ -204,6 +204,14 @@ def test_what_is_printed_is_also_in_the_file(folder: Path) -> None:
         ("nolist.txt", "algo = ./a\nparamfile = params.pcs\ninstance_file = gone.txt\n", "was not found"),
         ("noinst.txt", "algo = ./a\nparamfile = params.pcs\n", "instance_file is missing"),
         ("cut.txt", ACLIB.replace("cutoff_time = 5", "cutoff_time = soon"), "cutoff_time is 'soon'"),
+        ("cut0.txt", ACLIB.replace("cutoff_time = 5", "cutoff_time = 0"), "expected seconds above 0"),
+        ("cutnan.txt", ACLIB.replace("cutoff_time = 5", "cutoff_time = nan"), "expected a number"),
+        ("quote.txt", ACLIB.replace("./aclib1.py", '"./aclib1.py'), "algo is"),
+        ("launch.txt", IRACE.replace('"python3"', '"python3 \'"'), "targetRunnerLauncher is"),
+        ("table.txt", IRACE.replace("configurations.txt", "instances"), "expected a table of configurations"),
+        ("nofolder.txt", IRACE.replace("./instances", "irace.py"), "which is no folder"),
+        ("limit.json", json.dumps({**SMAC3, "trial_walltime_limit": "soon"}), "trial_walltime_limit is 'soon'"),
+        ("text.json", json.dumps({**SMAC3, "instances": "a b c"}), "expected a list of names"),
         ("irace2.txt", 'targetRunner = "./x"\ntrainInstancesDir = "gone"\n', "trainInstancesDir is 'gone'"),
     ],
 )
@@ -215,6 +223,25 @@ def test_bad_input_gets_one_sentence(name: str, text: str | None, words: str, fo
     assert isinstance(ran.exception, CaptimeError)
     assert words in str(ran.exception)
     assert not Path("scenario.toml").exists()
+
+
+def test_a_program_beside_the_scenario_is_not_looked_for_on_the_path(folder: Path) -> None:
+    """A runner that is called by its own name keeps its ./, without which it would not be found."""
+    alone = IRACE.replace('targetRunnerLauncher = "python3"\n', "")
+    (folder / "alone.txt").write_text(alone, encoding="utf-8")
+    imported(folder / "alone.txt", "-o", folder / "scenario.toml")
+    assert load_scenario(folder / "scenario.toml").wishes.target.command == ["./irace.py"]
+    (folder / "own.txt").write_text(ACLIB.replace("python3 ./aclib1.py", "./aclib1.py"), encoding="utf-8")
+    imported(folder / "own.txt", "-o", folder / "second.toml")
+    assert load_scenario(folder / "second.toml").wishes.target.command == ["./aclib1.py"]
+
+
+def test_two_scenarios_can_be_imported_into_one_folder(folder: Path) -> None:
+    """Each list of instances has the name of its scenario."""
+    imported(folder / "aclib.txt", "-o", "first.toml")
+    found = imported(folder / "paramils.txt", "-o", "second.toml")
+    assert found["files"] == ["second.toml", "second-instances.txt"]
+    assert Path("first-instances.txt").exists()
 
 
 def test_a_wrong_format_or_utility_is_refused(folder: Path) -> None:

@@ -66,6 +66,12 @@ def test_settings_have_to_fit_the_parameters() -> None:
         Arguments(named, "f").check(Configuration("c", {"a": 1, "b": "", "othr": 2}))
     Arguments(open_ended, "f").check(Configuration("c", {"anything": 1}))
 
+    def as_in_smac(config: object, instance: object, seed: int) -> None:
+        """Expects its settings under the name that SMAC3 gives them."""
+
+    with pytest.raises(ScenarioError, match=r"of function f; rename it.*'config' is the configuration's name"):
+        Arguments(as_in_smac, "f").check(Configuration("c", {"alpha": 1}))
+
 
 class _Own:
     """A class whose pickles need its module."""

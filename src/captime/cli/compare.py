@@ -12,6 +12,7 @@ from rich.text import Text
 
 from captime.cli.report import told_in
 from captime.cli.shared import asking_to_stop, print_table, say
+from captime.cli.validate import pattern_typed
 from captime.comparison import Comparison, GateVerdict, compare
 from captime.comparison.words import as_json, as_markdown, lines, sentence
 from captime.errors import ScenarioDiffers, ScenarioError
@@ -32,7 +33,8 @@ def compare_command(
     ],
     *,
     instances: Annotated[
-        list[str], typer.Option("--instances", "-i", metavar="PATTERN", help="Files, such as 'bench/*.cnf'.")
+        list[str],
+        typer.Option("--instances", "-i", metavar="PATTERN", help="A folder, or files: 'bench/*.cnf'."),
     ],
     half_after: Annotated[
         str | None, typer.Option(metavar="TIME", help="An answer is half as good after this time.")
@@ -99,10 +101,12 @@ def compare_command(
         raise ScenarioError("--markdown and --json both print to standard output; choose one of them")
     if plot is not None:
         check_picture_path(plot)
+    codes = _codes(exit_codes)
+    files = [pattern_typed(each) for each in instances]
     with asking_to_stop() as asked, _mistakes_are_no_verdicts():
         found = compare(
             commands,
-            {"files": instances},
+            {"files": files},
             names=name or (),
             utility=utility,
             half_after=half_after,
@@ -113,7 +117,7 @@ def compare_command(
             epsilon=epsilon,
             budget=budget,
             answer=answer,
-            exit_codes=_codes(exit_codes),
+            exit_codes=codes,
             sampling=sampling,
             allow_duplicates=allow_duplicates,
             clock=clock,

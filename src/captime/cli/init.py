@@ -98,7 +98,7 @@ def import_command(
             parse_utility(utility)
         except UtilityError as error:
             raise UtilityError(f"--utility: {error}") from None
-    draft = read_foreign(file, output.parent, from_format, utility)
+    draft = read_foreign(file, output, from_format, utility)
     write_new({output: draft.text()} | {output.parent / name: text for name, text in draft.companions.items()})
     if as_json:
         typer.echo(json.dumps(_as_json(draft, output), indent=2, ensure_ascii=False))

@@ -225,9 +225,11 @@ def pattern_typed(typed: str, option: str = "--instances") -> str:
     here = Path.cwd()
     pattern = escape(typed) if Path(typed).exists() else typed
     full = str(Path(escape(str(here))) / pattern / ("*" if Path(typed).is_dir() else ""))
-    if any(Path(name).is_file() for name in glob(full, recursive=True)):  # noqa: PTH207 (a pattern is no path)
+    if typed and any(Path(name).is_file() for name in glob(full, recursive=True)):  # noqa: PTH207 (a pattern is no path)
         return full
-    found = "a folder without files" if Path(typed).is_dir() else "a pattern that matches no file"
+    found = "a pattern that matches no file"
+    if Path(typed).is_dir():
+        found = "a folder without files" if typed else "an empty text"
     raise ScenarioError(
         f"{option} is {typed!r}, {found} as seen from the current folder, {str(here)!r}; name a file, a folder or a "
         "pattern such as 'test/*.cnf', in quotes"

@@ -83,9 +83,11 @@ class Arguments:
             return
         for name in settings:
             if name not in self._named:
+                meant = did_you_mean(name, self._named) or ";"
+                here = " ('config' is the configuration's name)" if "config" in self._named else ""
                 raise ScenarioError(
-                    f"{where}: setting {name!r} is no parameter of function {self._name}"
-                    f"{did_you_mean(name, self._named)} Rename it, or let the function take 'settings', a dict of all"
+                    f"{where}: setting {name!r} is no parameter of function {self._name}{meant} rename it, or let the "
+                    f"function take 'settings', a dict of all{here}"
                 )
 
     def of(self, configuration: Configuration, instance: Any, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -227,8 +227,9 @@ def check_settings(configuration: Configuration, template: Template, where: str,
         for name in settings:
             if name not in template.names:
                 raise ScenarioError(
-                    f"{where}: setting {name!r} is not used by the command{did_you_mean(name, sorted(template.names))} "
-                    f"Write {{{name}}} where it belongs, or {{settings}} for all of them"
+                    f"{where}: setting {name!r} is not used by the command"
+                    f"{did_you_mean(name, sorted(template.names)) or ';'} write {{{name}}} where it belongs, "
+                    "or {settings} for all of them"
                 )
     for name, value in settings.items():
         for text in value if isinstance(value, list) else [text_of(value)]:

@@ -19,7 +19,15 @@ from captime.procedures.pool_terms import PoolTerms
 from captime.programs.protocol import Configuration, Setting
 from captime.programs.template import SettingsToArguments, Template
 from captime.scenario.errors import SourceLocation, shown
-from captime.spaces import ArrivalOrder, Proposer, Space, proposer_of, read_space_section, section_of
+from captime.spaces import (
+    ArrivalOrder,
+    Proposer,
+    Space,
+    proposer_of,
+    read_configspace,
+    read_space_section,
+    section_of,
+)
 from captime.spaces.formats.section import scenario_section
 from captime.streams.files import read_rows
 
@@ -181,13 +189,16 @@ _SPACE = "space"
 
 
 SpaceLike = Mapping[str, Any] | str | PathLike[str] | Space
-"""A space as Python gives it: the `[space]` section, a file, or the space itself."""
+"""A space as Python gives it: the `[space]` section, a file, the space itself, or ConfigSpace's object (a mapping)."""
 
 
 def section_for(space: SpaceLike, folder: str | PathLike[str]) -> dict[str, Any]:
     """Return what would stand under `[space]`; a file is seen from the folder."""
     if isinstance(space, Space):
         return section_of(space)
+    serialized = getattr(space, "to_serialized_dict", None)
+    if serialized is not None:  # An object of ConfigSpace.
+        return section_of(read_configspace(serialized(), "space"))
     if isinstance(space, Mapping):
         return dict(space)
     path = Path(folder).absolute() / space

@@ -7,6 +7,7 @@
 from captime.spaces.formats import (
     FORMATS,
     as_configspace,
+    read_configspace,
     read_space,
     read_space_section,
     section_of,
@@ -33,6 +34,7 @@ __all__ = [
     "as_configspace",
     "order_for",
     "proposer_of",
+    "read_configspace",
     "read_space",
     "read_space_section",
     "section_of",

@@ -25,18 +25,18 @@ READERS: Mapping[str, Reader] = {
 """Readers by the name of the format: AClib, SMAC 2 and ParamILS share one."""
 
 
-def read_foreign(path: Path, folder: Path, kind: str | None = None, utility: str | None = None) -> ScenarioDraft:
+def read_foreign(path: Path, output: Path, kind: str | None = None, utility: str | None = None) -> ScenarioDraft:
     """Return the draft of a scenario.
 
     Args:
         path: The file of another tool.
-        folder: Where the scenario is going to stand; names of files are written as seen from there.
+        output: The scenario to be written; names of files are written as seen from its folder.
         kind: The format; None to tell it from the file.
         utility: What an answer is worth, if the user says so.
     """
     if kind is not None and kind not in READERS:
         raise ScenarioError(f"--from is {kind!r}; expected one of {', '.join(READERS)}{did_you_mean(kind, READERS)}")
-    draft = ScenarioDraft(path, folder, utility)
+    draft = ScenarioDraft(path, output.parent, f"{output.stem}-instances.txt", utility)
     READERS[kind or _told_by(path)](path, draft)
     return draft
 

@@ -1,7 +1,6 @@
 """Scenario files of AClib, SMAC 2 and ParamILS: `key = value` or `key value`, one per line."""
 
 import re
-import shlex
 from pathlib import Path
 
 from captime.errors import ScenarioError
@@ -45,11 +44,11 @@ def read_aclib(path: Path, draft: ScenarioDraft) -> None:
     _space(found, places, draft)
     _instances(found, places, draft)
     cutoff = found.pop("cutoff_time", None)
-    draft.worth(None if cutoff is None else draft.number(cutoff, "cutoff_time"), f"cutoff_time = {cutoff}")
+    draft.worth(None if cutoff is None else draft.seconds(cutoff, "cutoff_time"), f"cutoff_time = {cutoff}")
     _objective(found, draft)
     for key, field, what in (("tunertimeout", "cpu", "CPU time"), ("wallclock_limit", "wall", "wall-clock time")):
         if key in found:
-            draft.stop[field] = f"{draft.number(found.pop(key), key):g}s"
+            draft.stop[field] = f"{draft.seconds(found.pop(key), key):g}s"
             draft.decided.append(f"stop.{field} is {draft.stop[field]}, the {what} that {key} allows")
     if "runcount_limit" in found:
         draft.lost.append(f"runcount_limit = {found.pop('runcount_limit')}: captime counts time, not runs; see [stop]")
@@ -83,10 +82,10 @@ def _target(found: dict[str, str], execdir: Path, places: list[Path], draft: Sce
         raise ScenarioError(
             f"{draft.source}: algo is missing; expected the wrapper's command, as in algo = ./wrapper.py"
         )
-    words = shlex.split(found.pop("algo"))
+    words = draft.words(found.pop("algo"), "algo")
     files = [existing(word, places) if "/" in word or "." in word else None for word in words]
     draft.target["command"] = [
-        word if file is None or not file.is_file() else draft.named(file)
+        word if file is None or not file.is_file() else draft.program(file)
         for word, file in zip(words, files, strict=True)
     ]
     if files[0] is None and "/" in words[0]:

@@ -1,6 +1,7 @@
 """A scenario in the making: its sections, what was decided on the way, and what could not be carried over."""
 
 import json
+import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ class ScenarioDraft:
     Attributes:
         source: The file of the other tool.
         folder: Where the scenario is going to stand.
+        list_name: The file beside the scenario that a list of instances is written to.
         utility: What an answer is worth, if the user has said so.
         top: Fields of the whole file.
         target: Fields of [target].
@@ -33,6 +35,7 @@ class ScenarioDraft:
 
     source: Path
     folder: Path
+    list_name: str
     utility: str | None = None
     top: dict[str, Any] = field(default_factory=dict)
     target: dict[str, Any] = field(default_factory=dict)
@@ -65,19 +68,43 @@ class ScenarioDraft:
         """Return a file's name as seen from the folder of the scenario."""
         return os.path.relpath(path.absolute(), self.folder.absolute())
 
-    def megabytes(self, value: str, key: str) -> None:
+    def program(self, path: Path) -> str:
+        """Return a program's name as seen from there: without a slash it would be looked for on the PATH."""
+        name = self.named(path)
+        return name if "/" in name else f"./{name}"
+
+    def megabytes(self, value: object, key: str) -> None:
         """Limit the memory of runs."""
         number = self.number(value, key)
         if number > 0:
             self.target["memory"] = f"{number:g}MB"
             self.decided.append(f"target.memory is {number:g} MB, from {key}")
 
-    def number(self, value: str, key: str) -> float:
+    def number(self, value: object, key: str) -> float:
         """Return a number of the file."""
         try:
-            return float(value)
+            number = float(str(value))
         except ValueError:
-            raise ScenarioError(f"{self.source}: {key} is {value!r}; expected a number") from None
+            number = math.nan
+        if not math.isfinite(number):
+            raise ScenarioError(f"{self.source}: {key} is {str(value)!r}; expected a number, such as 300")
+        return number
+
+    def seconds(self, value: object, key: str) -> float:
+        """Return a time of the file, which is more than nothing."""
+        number = self.number(value, key)
+        if number <= 0:
+            raise ScenarioError(f"{self.source}: {key} is {str(value)!r}; expected seconds above 0, such as 300")
+        return number
+
+    def words(self, text: str, key: str) -> list[str]:
+        """Return the words of a command of the file."""
+        try:
+            return shlex.split(text)
+        except ValueError as flaw:
+            raise ScenarioError(
+                f"{self.source}: {key} is {text!r}: {flaw}; expected words, perhaps in quotes"
+            ) from None
 
     def goal(self) -> None:
         """Say how good the answer has to be, which no other tool asks for."""
@@ -102,7 +129,14 @@ class ScenarioDraft:
 
 def existing(name: str, places: Sequence[Path]) -> Path | None:
     """Return the file or folder of that name, as seen from the first of these places where there is one."""
-    return next((path for place in places if (path := place / name).exists()), None)
+
+    def exists(path: Path) -> bool:
+        try:
+            return path.exists()
+        except (OSError, ValueError):  # Too long for a name, or with a NUL in it.
+            return False
+
+    return next((path for place in places if exists(path := place / name)), None)
 
 
 def _fields(section: Mapping[str, Any]) -> list[str]:
@@ -125,8 +159,6 @@ def _value(value: Any) -> str:
 
 # Lists of instances as other tools write them: `<instance> [specifics]` per line, perhaps with a seed before it.
 
-_LIST = "imported-instances.txt"
-
 
 def read_instances(path: Path, draft: ScenarioDraft) -> None:
     """Read a list of instances alone; the program is for the user to fill in."""
@@ -146,8 +178,10 @@ def take_list(
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise ScenarioError(f"{path}, a list of instances, cannot be read: {error.strerror}") from None
-    rows = [_words(line, path, number) for number, line in enumerate(text.splitlines(), start=1)]
+        raise ScenarioError(
+            f"{path}, a list of instances, cannot be read: {error.strerror}; expected a text with one instance per line"
+        ) from None
+    rows = [split_line(line, path, number) for number, line in enumerate(text.splitlines(), start=1)]
     rows = [row for row in rows if row]
     if not rows:
         raise ScenarioError(f"{path}, a list of instances, is empty; expected one instance per line")
@@ -160,9 +194,9 @@ def take_list(
         draft.instances["values"] = unique
         draft.decided.append(f"instances.values has the {len(unique)} entries of {path.name}, none of which is a file")
     else:
-        draft.companions[_LIST] = "\n".join([*unique, ""])
-        draft.instances["list"] = _LIST
-        draft.decided.append(f"instances.list is {_LIST}, with the {len(unique)} instances of {path.name}")
+        draft.companions[draft.list_name] = "\n".join([*unique, ""])
+        draft.instances["list"] = draft.list_name
+        draft.decided.append(f"instances.list is {draft.list_name}, with the {len(unique)} instances of {path.name}")
         if missing:
             draft.lost.append(
                 f"{missing} instances of {path.name} were not found: {names[found.index(None)]!r}, for one"
@@ -178,7 +212,8 @@ def take_list(
         draft.lost.append(f"{extra} in {path.name}: no word of a command can differ between instances")
 
 
-def _words(line: str, path: Path, number: int) -> list[str]:
+def split_line(line: str, path: Path, number: int) -> list[str]:
+    """Return the words of a line of a file, without its comment."""
     try:
         return shlex.split(line, comments=True)
     except ValueError as flaw:

@@ -1,12 +1,11 @@
 """irace's scenario.txt: `key = value` in R's syntax. Values are texts, numbers and truth values; no code is run."""
 
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 from captime.errors import ScenarioError
-from captime.scenario.foreign.draft import ScenarioDraft, existing, take_list
+from captime.scenario.foreign.draft import ScenarioDraft, existing, split_line, take_list
 
 _LINE = re.compile(r"([A-Za-z.][\w.]*)\s*(?:=|<-)\s*(.*)")
 _DEFAULTS = {"parameterFile": "./parameters.txt", "targetRunner": "./target-runner", "trainInstancesDir": ""}
@@ -31,7 +30,7 @@ def read_irace(path: Path, draft: ScenarioDraft) -> None:
     _space(found, folder, draft)
     _instances(found, folder, draft)
     bound = found.pop("boundMax", None)
-    draft.worth(None if bound in (None, "") else draft.number(str(bound), "boundMax"), f"boundMax = {bound}")
+    draft.worth(None if bound in (None, "") else draft.seconds(bound, "boundMax"), f"boundMax = {bound}")
     if bound in (None, ""):
         draft.lost.append(
             "what irace minimises, the cost that the runner prints: captime asks when the runner is done; target.until "
@@ -40,7 +39,7 @@ def read_irace(path: Path, draft: ScenarioDraft) -> None:
     if found.get("maxTime") in ("", "0"):
         del found["maxTime"]
     elif "maxTime" in found:
-        draft.stop["cpu"] = f"{draft.number(str(found.pop('maxTime')), 'maxTime'):g}s"
+        draft.stop["cpu"] = f"{draft.seconds(found.pop('maxTime'), 'maxTime'):g}s"
         draft.decided.append(f"stop.cpu is {draft.stop['cpu']}, the time of all runs that maxTime allows")
     for key, field in (("seed", "seed"), ("parallel", "jobs")):
         value = str(found.pop(key, ""))
@@ -93,8 +92,8 @@ def _without_comment(line: str) -> str:
 def _target(found: dict[str, Any], folder: Path, draft: ScenarioDraft) -> None:
     runner = str(found.pop("targetRunner"))
     file = existing(runner, [folder, Path()])
-    launcher = shlex.split(str(found.pop("targetRunnerLauncher", "")))
-    draft.target["command"] = [*launcher, runner if file is None else draft.named(file)]
+    launcher = draft.words(str(found.pop("targetRunnerLauncher", "")), "targetRunnerLauncher")
+    draft.target["command"] = [*launcher, runner if file is None else draft.program(file)]
     if file is None:
         draft.lost.append(f"the target runner {runner!r} was not found; name it in target.command")
     aclib = str(found.pop("aclib", "0")) in ("1", "TRUE")
@@ -130,8 +129,13 @@ def _space(found: dict[str, Any], folder: Path, draft: ScenarioDraft) -> None:
 
 def _table(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a table of configurations; NA is a parameter that is not active."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.split("#")[0].strip()]
-    rows = [shlex.split(line, comments=True) for line in lines]
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise ScenarioError(
+            f"{path} cannot be read: {error.strerror}; expected a table of configurations, with names in its first line"
+        ) from None
+    rows = [row for number, line in enumerate(lines, start=1) if (row := split_line(line, path, number))]
     if any(len(row) != len(rows[0]) for row in rows):
         raise ScenarioError(f"{path}: its rows differ in length; expected as many values as there are names")
     return [
@@ -156,12 +160,19 @@ def _instances(found: dict[str, Any], folder: Path, draft: ScenarioDraft) -> Non
     if listed:
         file = existing(listed, [folder, Path()])
         if file is None:
-            raise ScenarioError(f"{draft.source}: trainInstancesFile is {listed!r}, which was not found; repair it")
+            raise ScenarioError(f"{draft.source}: trainInstancesFile is {listed!r}, which was not found; name a list")
         take_list(file, places, draft, extra="the arguments behind an instance")
     else:
         home = existing(directory or "Instances", [folder, Path()])
         if home is None:
-            raise ScenarioError(f"{draft.source}: trainInstancesDir is {directory!r}, which was not found; repair it")
+            raise ScenarioError(
+                f"{draft.source}: trainInstancesDir is {directory!r}, which was not found; name a folder"
+            )
+        if not home.is_dir():
+            raise ScenarioError(
+                f"{draft.source}: trainInstancesDir is {directory!r}, which is no folder; expected the folder of the "
+                "training instances, or trainInstancesFile for a list"
+            )
         deep = any(each.is_dir() for each in home.iterdir())
         draft.instances["files"] = f"{draft.named(home)}/{'**/*' if deep else '*'}"
         draft.decided.append(f"instances.files is {draft.instances['files']!r}, every file of trainInstancesDir")

@@ -7,7 +7,6 @@ from typing import Any
 from captime.errors import ScenarioError
 from captime.scenario.foreign.draft import ScenarioDraft, existing
 
-_LIST = "imported-instances.txt"
 _NOT_NEEDED = {
     "n_trials": "captime counts time, not runs; see [stop]",
     "objectives": "captime asks when an answer comes; target.until makes the time to a given quality count",
@@ -37,8 +36,10 @@ def read_smac3(path: Path, draft: ScenarioDraft) -> None:
         draft.decided.append("target.repeatable is true, because the file says deterministic")
     memory, limit = found.pop("trial_memory_limit", None), found.pop("trial_walltime_limit", None)
     if memory is not None:
-        draft.megabytes(str(memory), "trial_memory_limit")
-    draft.worth(None if limit is None else float(limit), f"trial_walltime_limit = {limit}")
+        draft.megabytes(memory, "trial_memory_limit")
+    draft.worth(
+        None if limit is None else draft.seconds(limit, "trial_walltime_limit"), f"trial_walltime_limit = {limit}"
+    )
     if limit is not None:
         draft.decided.append("the clock stays CPU time, though the limit was one of the wall clock; see target.clock")
     for key, field in (("cputime_limit", "cpu"), ("walltime_limit", "wall")):
@@ -93,14 +94,16 @@ def _instances(listed: Any, folder: Path, draft: ScenarioDraft) -> None:
         draft.decided.append("instances.values is [0]: the file has no instances; captime needs some to draw from")
         draft.instances["sampling"] = "replace"
         return
+    if not isinstance(listed, list) or not all(isinstance(each, str | int | float) for each in listed):
+        raise ScenarioError(f"{draft.source}: instances is {json.dumps(listed)[:60]}; expected a list of names")
     found = [existing(str(each), [folder, Path()]) for each in listed]
     if all(each is None for each in found):
         draft.instances["values"] = list(listed)
         draft.decided.append(f"instances.values has the {len(listed)} instances, none of which is a file here")
         return
     names = [str(each) if file is None else draft.named(file) for each, file in zip(listed, found, strict=True)]
-    draft.companions[_LIST] = "\n".join([*dict.fromkeys(names), ""])
-    draft.instances["list"] = _LIST
-    draft.decided.append(f"instances.list is {_LIST}, with the {len(names)} instances of the file")
+    draft.companions[draft.list_name] = "\n".join([*dict.fromkeys(names), ""])
+    draft.instances["list"] = draft.list_name
+    draft.decided.append(f"instances.list is {draft.list_name}, with the {len(names)} instances of the file")
     if None in found:
         draft.lost.append(f"{found.count(None)} instances were not found, such as {names[found.index(None)]!r}")

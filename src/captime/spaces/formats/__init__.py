@@ -23,7 +23,15 @@ from captime.spaces.formats.reading import numbered, text_in
 from captime.spaces.formats.section import read_section, section_in, section_of, write_toml
 from captime.spaces.space import Space
 
-__all__ = ["FORMATS", "as_configspace", "read_space", "read_space_section", "section_of", "write_space"]
+__all__ = [
+    "FORMATS",
+    "as_configspace",
+    "read_configspace",
+    "read_space",
+    "read_space_section",
+    "section_of",
+    "write_space",
+]
 
 
 @dataclass(frozen=True, slots=True)
