@@ -15,7 +15,7 @@ from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
 from captime.procedures.problem import option_types
-from captime.report.simulated import account_of_simulation
+from captime.report.simulated import summary_of_simulation
 from captime.report.words import lines, statement
 from captime.simulation.rows import settings_of
 from captime_research.baselines.ac_band import epochs
@@ -76,10 +76,10 @@ def test_nothing_about_utility_is_certified(name: str) -> None:
     held = result.certificate
     assert (held.epsilon, held.utility_low, held.utility_high, held.mode) == (1.0, 0.0, 1.0, "nothing")
     assert set(result.outcome.trace.decisions().epsilon.tolist()) == {1.0}
-    account = account_of_simulation(result)
-    assert "certifies nothing about utility" in statement(account)
-    assert "probability" not in statement(account)
-    said = dict(lines(account))
+    summary = summary_of_simulation(result)
+    assert "certifies nothing about utility" in statement(summary)
+    assert "probability" not in statement(summary)
+    said = dict(lines(summary))
     assert said["its own guarantee"] == BASELINES[name].guarantee
     assert said["delta covers"].startswith("nothing")
 

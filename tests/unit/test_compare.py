@@ -21,6 +21,7 @@ from captime.comparison.population import rounded_scale
 from captime.comparison.words import as_json, as_markdown, sentence
 from captime.errors import ScenarioError
 from captime.executors import VirtualExecutor
+from captime.report.campaigned import summary_and_table
 from captime.runs import RunOutcome, RunRequest, Status
 
 QUICK, SLOW = 1, 12_000
@@ -288,8 +289,9 @@ def test_functions_are_compared_like_commands(tmp_path: Path) -> None:
     )
     assert found.verdict is Difference.FIRST
     assert found.decided
-    assert sentence(found) == "With probability at least 90 %, few is worth at least 50 % more than many."
-    assert str(found).startswith(sentence(found))
+    summary, _ = summary_and_table(found.campaign)
+    assert sentence(found, summary) == "With probability at least 90 %, few is worth at least 50 % more than many."
+    assert str(found).startswith(sentence(found, summary))
     assert "few" in as_markdown(found)
     assert as_json(found)["comparison"]["at_least"] == 0.5  # type: ignore[index] # a dict
     assert found.config_name == "few"

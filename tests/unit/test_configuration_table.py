@@ -21,10 +21,11 @@ from captime.report.configurations import (
     as_text,
     median_words,
     ratio_words,
-    table_of_ledger,
+    table_of_story,
     time_ratio,
 )
 from captime.report.known_runs import ANSWERED, CUT, FAILED, STOPPED, KnownRuns
+from captime.report.ledger_data import read_story
 from captime.utilities import parse_utility
 from report_ledgers import PAYLOADS, hand_written, raced_ledger
 
@@ -137,7 +138,7 @@ def by_hand(tmp_path: Path) -> ConfigurationTable:
     """The table of a ledger whose rows are known."""
     path = tmp_path / "hand.ledger"
     hand_written(path).close()
-    return table_of_ledger(path)
+    return table_of_story(read_story(path))
 
 
 def test_the_rows_of_a_known_ledger(by_hand: ConfigurationTable) -> None:
@@ -156,7 +157,7 @@ def test_the_rows_of_a_known_ledger(by_hand: ConfigurationTable) -> None:
 
 def test_estimates_lie_in_their_intervals() -> None:
     """What is shown as an interval has its estimate inside, for every configuration of a whole race."""
-    table = table_of_ledger(raced_ledger())
+    table = table_of_story(read_story(raced_ledger()))
     assert len(table) == 12
     assert all(row.lower <= row.utility <= row.upper for row in table)
     assert all(row.runs == row.answered + row.capped + row.failed + row.unfinished for row in table)
@@ -168,10 +169,10 @@ def test_status_prints_the_table_and_has_it_as_json(tmp_path: Path) -> None:
     hand_written(path).close()
     told = CliRunner().invoke(app, ["status", str(path)])
     assert told.exit_code == 0
-    for line in as_text(table_of_ledger(path)).splitlines():
+    for line in as_text(table_of_story(read_story(path))).splitlines():
         assert line in told.output
     found = json.loads(CliRunner().invoke(app, ["status", str(path), "--json"]).output)
-    assert found["configurations"] == json.loads(json.dumps(table_of_ledger(path).as_json()))
+    assert found["configurations"] == json.loads(json.dumps(table_of_story(read_story(path)).as_json()))
 
 
 def test_the_table_is_json_without_numbers_that_json_lacks(by_hand: ConfigurationTable) -> None:
@@ -186,7 +187,7 @@ def test_names_stay_text(tmp_path: Path, payload: str) -> None:
     """A name cannot become markup on a page, a cell of Markdown, or a command to the terminal."""
     path = tmp_path / "hand.ledger"
     hand_written(path, (f"{payload}|x", "b\x1b[31m", "c")).close()
-    table = table_of_ledger(path)
+    table = table_of_story(read_story(path))
     assert "<script" not in as_html(table).text()
     assert "\x1b" not in as_text(table) + as_markdown(table)
     rule, *lines = as_markdown(table).splitlines()[1:]

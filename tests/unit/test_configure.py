@@ -17,7 +17,7 @@ from captime.campaign.result import CampaignResult
 from captime.cli import app
 from captime.errors import ScenarioError, TargetProgramError
 from captime.ledger import LedgerReader
-from captime.report.campaigned import campaign_json
+from captime.report.campaigned import campaign_json, summary_and_table
 from captime.sources.synthetic import synthetic_table
 from captime.spaces import Space, as_configspace, read_space_section
 
@@ -57,7 +57,9 @@ def test_a_space_is_searched_and_settings_are_what_the_function_is_called_with(f
     assert result.outcome.stopped == "epsilon"
     assert {"pace", "trick"} <= result.settings.keys() <= {"pace", "trick", "depth"}
     assert ("depth" in result.settings) == result.settings["trick"]
-    assert json.loads(json.dumps(campaign_json(result)))["settings"] == dict(result.settings)
+    assert json.loads(json.dumps(campaign_json(result, *summary_and_table(result))))["settings"] == dict(
+        result.settings
+    )
     assert result.question.goal.gamma == 0.8
 
 

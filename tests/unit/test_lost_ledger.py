@@ -23,7 +23,7 @@ from captime.ledger.connection import log_path
 from captime.ledger.file_watch import backup, salvage
 from captime.ledger.ownership import lock_path
 from captime.procedures.protocol import Procedure
-from captime.report.campaigned import account_of_campaign, campaign_json
+from captime.report.campaigned import campaign_json, summary_and_table
 from captime.report.words import statement
 from captime.runs import RunOutcome
 from captime.skeptic import audit
@@ -99,8 +99,9 @@ def test_a_lost_ledger_stops_the_campaign_and_its_rows_are_saved(folder: Path, d
     assert "The certificate is valid" in str(result.trouble)
     assert result.rescued is not None
     assert str(result.rescued.path) in str(result.trouble)
-    assert statement(account_of_campaign(result))
-    assert campaign_json(result)["warnings"] == [str(result.trouble)]
+    summary, table = summary_and_table(result)
+    assert statement(summary)
+    assert campaign_json(result, summary, table)["warnings"] == [str(result.trouble)]
     assert len(result.runs()["config"]) == int(result.outcome.runs.sum())
     found = audit(result.rescued.path)
     assert found.rows == result.rescued.rows + 1
@@ -193,7 +194,7 @@ def test_a_full_disk_ends_with_the_certificate(
     result = run_campaign(question, path, manner, make_executor=virtual_slots(TABLE, 2))
     assert result.outcome.stopped == "ledger"
     assert str(result.trouble) == "the disk is full"
-    assert statement(account_of_campaign(result))
+    assert statement(summary_and_table(result)[0])
     with LedgerReader(path) as reader:
         newest = reader.last_certificate()
     assert newest is not None

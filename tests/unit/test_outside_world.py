@@ -22,7 +22,7 @@ from captime.ledger.reading import STATUSES
 from captime.live import drive_parallel
 from captime.procedures import PROCEDURES, Problem
 from captime.procedures.set_schedule import captimes_for
-from captime.report.campaigned import assumptions, campaign_json
+from captime.report.campaigned import assumptions, campaign_json, summary_and_table
 from captime.runs import RunRequest, Status
 from captime.scenario import Scenario, scenario_of
 from captime.streams import finite
@@ -48,7 +48,7 @@ def configured(path: Path, **more: Any) -> dict[str, object]:
         interrupted=lambda: True,
         **more,
     )
-    return campaign_json(result)
+    return campaign_json(result, *summary_and_table(result))
 
 
 def test_a_campaign_without_a_seed_draws_one_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_a_certificate_about_reported_time_says_so_and_covers_runs_that_our_cloc
     result = run_campaign(spec.question, tmp_path / "x.ledger", spec.settings)
     assert result.certificate.utility_high >= 0.95
     assert result.certificate.utility_low <= 0.95
-    said = campaign_json(result)
+    said = campaign_json(result, *summary_and_table(result))
     assert said["time"] == "reported"
     assert any("what the program reports of itself" in line for line in assumptions(result))
     cut = json.loads(json.dumps(said["statuses"])).get("capped", 0)

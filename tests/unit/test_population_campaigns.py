@@ -17,7 +17,7 @@ from captime.cli.shared import print_certificate
 from captime.errors import LedgerDamaged, ScenarioDiffers, ScenarioError
 from captime.ledger import LedgerReader
 from captime.procedures.fixed_set import FixedSetRace
-from captime.report.campaigned import account_of_campaign, assumptions, campaign_json
+from captime.report.campaigned import assumptions, campaign_json, summary_and_table
 from captime.report.ledger_data import read_story
 from captime.scenario import scenario_of
 from captime.skeptic import audit
@@ -188,12 +188,13 @@ def test_running_everything_is_said_wherever_a_campaign_is_shown(
     path, page = tmp_path / "e.ledger", tmp_path / "e.html"
     result = _configure(path, range(size), epsilon=0.05)
     assert len(result.question.names) * size == result.outcome.runs.sum() or not everything
-    print_certificate(account_of_campaign(result))
+    summary, table = summary_and_table(result)
+    print_certificate(summary)
     _typed("report", path, "-o", page)
     shown = [capsys.readouterr().out, _typed("status", path), page.read_text(encoding="utf-8")]
     start = "every configuration runs every instance: on a set this small"
     assert [start in " ".join(each.split()) for each in shown] == [everything] * 3
-    assert campaign_json(result)["runs_everything"] is everything
+    assert campaign_json(result, summary, table)["runs_everything"] is everything
     assert json.loads(_typed("status", path, "--json"))["runs_everything"] is everything
 
 

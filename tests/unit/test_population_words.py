@@ -10,8 +10,16 @@ from captime.certificate import Certificate, Population
 from captime.report.campaigned import these_words
 from captime.report.known_runs import lottery_of
 from captime.report.ledger_data import Pace, floor_of
-from captime.report.simulated import certificate_json
-from captime.report.words import Account, claim_lines, lines, next_steps, seeds_of, statement, why_stopped
+from captime.report.words import (
+    Summary,
+    certificate_json,
+    claim_lines,
+    lines,
+    next_steps,
+    seeds_of,
+    statement,
+    why_stopped,
+)
 from captime.scenario.spec import Goal
 from captime.utilities import parse_utility
 
@@ -31,21 +39,33 @@ THESE = Certificate(
 )
 
 
-def account(held: Certificate, **more: Any) -> Account:
+def summary(held: Certificate, **more: Any) -> Summary:
     """Something to make words of."""
-    plain = Account(held, [f"c{each}" for each in range(8)], "u", "race", {}, "mixture", 3, 9, "1 s", 5, "it was", ())
+    plain = Summary(
+        certificate=held,
+        names=[f"c{each}" for each in range(8)],
+        utility="u",
+        procedure="race",
+        options={},
+        bound="mixture",
+        goal=None,
+        rounds=3,
+        runs=9,
+        cpu_seconds=1.0,
+        left=5,
+    )
     return replace(plain, **more)
 
 
 def test_the_statement_has_both_claims_with_their_epsilons() -> None:
     """The one that was chosen first."""
-    assert statement(account(THESE)) == (
+    assert statement(summary(THESE)) == (
         "With probability at least 90 %, c1 is within 0.0500 of the best of these 8 configurations on exactly these 60 "
         "instances (certain if all were run; 41 of 60 were). If they are a fair sample of what is to come: within "
         "0.3100."
     )
     other = replace(DRAWN, other=replace(THESE, other=None))
-    assert statement(account(other)) == (
+    assert statement(summary(other)) == (
         "With probability at least 90 %, c1 is within 0.3100 of the best of these 8 configurations. On exactly these "
         "60 instances: within 0.0500 (certain if all were run; 41 of 60 were)."
     )
@@ -54,34 +74,34 @@ def test_the_statement_has_both_claims_with_their_epsilons() -> None:
 def test_a_certificate_with_one_claim_says_what_it_has_always_said() -> None:
     """Nothing about populations where there is no other claim, and about draws as before."""
     plain = "With probability at least 90 %, c1 is within 0.3100 of the best of these 8 configurations."
-    assert statement(account(DRAWN)) == plain
+    assert statement(summary(DRAWN)) == plain
     assert claim_lines(DRAWN) == []
-    assert "If they are" not in statement(account(replace(THESE, other=None)))
+    assert "If they are" not in statement(summary(replace(THESE, other=None)))
 
 
 def test_a_set_that_was_run_to_its_end_is_said_to_be() -> None:
     """Epsilon 0: the best, on exactly these."""
     ended = replace(THESE, epsilon=0.0, instances_run=60)
     assert "c1 is the best of these 8 configurations on exactly these 60 instances (all 60 were run with it)." in (
-        statement(account(ended))
+        statement(summary(ended))
     )
 
 
 def test_nothing_certified_is_not_dressed_up() -> None:
     """Neither claim is made before there is one, and each is missing for itself."""
-    nothing = statement(account(replace(THESE, epsilon=1.0)))
+    nothing = statement(summary(replace(THESE, epsilon=1.0)))
     assert nothing == "Nothing is certified yet; c1 is only the first guess among 8 configurations."
-    half = statement(account(replace(THESE, other=replace(DRAWN, epsilon=1.0))))
+    half = statement(summary(replace(THESE, other=replace(DRAWN, epsilon=1.0))))
     assert half.endswith("If they are a fair sample of what is to come: nothing is certified yet.")
     single = replace(THESE, n_configs=1)
-    assert statement(account(single)) == "c1 is the only configuration, so there is nothing to compare it with."
+    assert statement(summary(single)) == "c1 is the only configuration, so there is nothing to compare it with."
     assert claim_lines(single) == []
 
 
 def test_seeds_are_named() -> None:
     """One fixed seed for each instance, or several."""
-    assert "on exactly these 60 instances with these seeds (" in statement(account(THESE, seeds=1))
-    assert "on exactly these 20 instances with 3 seeds each (" in statement(account(THESE, seeds=3))
+    assert "on exactly these 60 instances with these seeds (" in statement(summary(THESE, seeds=1))
+    assert "on exactly these 20 instances with 3 seeds each (" in statement(summary(THESE, seeds=3))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +122,7 @@ def test_seeds_are_read_off_what_was_asked(target: dict[str, Any], more: dict[st
 
 def test_lines_say_what_each_claim_is_good_for() -> None:
     """In the order of the sentences; and delta is spent on each."""
-    told = dict(lines(account(THESE)))
+    told = dict(lines(summary(THESE)))
     assert (
         told["these instances"] == "within 0.0500: for a set that is used again, such as a benchmark or a nightly suite"
     )
@@ -170,21 +190,21 @@ def test_the_page_about_populations_shows_the_statement_as_it_is() -> None:
     """The example of the documentation is what is printed."""
     page = (Path(__file__).parents[2] / "docs" / "population.md").read_text(encoding="utf-8")
     shown = " ".join(page.replace("\n> ", " ").split())
-    assert statement(account(THESE)).replace("c1", "`restarts-100`") in shown
+    assert statement(summary(THESE)).replace("c1", "`restarts-100`") in shown
 
 
 def test_on_a_space_the_set_and_the_share_left_out_are_both_named() -> None:
     """More runs make epsilon exact, and never gamma; the statement about anything has its own words."""
     drawn = replace(DRAWN, gamma=0.2)
     held = replace(THESE, gamma=0.2, other=drawn)
-    assert statement(account(held, draws=6)) == (
+    assert statement(summary(held, draws=6)) == (
         "With probability at least 90 %, c1 is within 0.0500 of the best configuration outside the top 20.0 % of the "
         "space, and of each of the 8 configurations tried (6 of them random draws), on exactly these 60 instances "
         "(41 of 60 were run with it). If they are a fair sample of what is to come: within 0.3100."
     )
     whole = replace(THESE, gamma=0.0, instances_run=60)
     assert "the best there can be, in this space or any other, on exactly these 60 instances (all 60 were" in statement(
-        account(whole)
+        summary(whole)
     )
     assert any("drawn from the space" in said for said in these_words(60, "", held, grouped=False))
     assert not any("drawn from the space" in said for said in these_words(60, "", THESE, grouped=False))

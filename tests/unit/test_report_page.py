@@ -14,7 +14,7 @@ from captime import simulate
 from captime.cli import app
 from captime.report.charts.chart import Node, element
 from captime.report.ledger_data import read_story
-from captime.report.ledger_words import assumptions_on_record, quality, stopped_words
+from captime.report.ledger_words import assumptions_on_record, quality, summary_of_story
 from captime.report.page import report_page
 from captime.report.simulated import write_trace
 from captime.report.views import FIGURES, figures_of
@@ -253,7 +253,7 @@ def test_the_certificate_says_what_was_checked_and_what_was_not(tmp_path: Path) 
     """Contended runs make times doubtful; failures, losses and warnings are counted."""
     with hand_written(tmp_path / "hand.ledger") as ledger:
         running = read_story(tmp_path / "hand.ledger")
-        assert "running" in stopped_words(running)
+        assert "running" in summary_of_story(running).why_stopped
         ledger.noted("stopped", because="epsilon")
     story = read_story(tmp_path / "hand.ledger")
     standing = {each.standing for each in assumptions_on_record(story)}
@@ -262,7 +262,7 @@ def test_the_certificate_says_what_was_checked_and_what_was_not(tmp_path: Path) 
     assert "2 failed" in told["runs"]
     assert "1 crash" in told["verdicts"]
     assert told["tried again"].startswith("1 ")
-    assert stopped_words(story) == "it reached the epsilon asked for"
+    assert summary_of_story(story).why_stopped == "it reached the epsilon asked for"
 
 
 def test_spreadsheets_are_kept_from_taking_names_for_formulas(page: str) -> None:

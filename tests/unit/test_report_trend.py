@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from campaign_stand_ins import folder, ledger_in, question_on, virtual_slots
 from captime.arrays import FloatArray
 from captime.campaign import run_campaign
-from captime.report.campaigned import account_of_campaign, campaign_json
+from captime.report.campaigned import campaign_json, summary_and_table
 from captime.report.known_runs import ANSWERED, CUT, STOPPED, KnownRuns
 from captime.report.ledger_data import Trend, rank_correlation, read_story, trend_of
 from captime.report.ledger_words import assumptions_on_record
@@ -110,9 +110,10 @@ def test_a_campaign_on_sorted_instances_says_so(folder: Path, sorted_by_size: bo
     question = question_on(table, epsilon=0.03)
     question = replace(question, identity={**question.identity, "procedure": "race"})
     result = run_campaign(question, ledger_in(folder), make_executor=virtual_slots(table, 1))
-    told = [text for label, text in account_of_campaign(result).first_lines if label == "warning"]
+    summary, rows = summary_and_table(result)
+    told = list(summary.warnings)
     standing = assumptions_on_record(read_story(result.ledger))[0]
-    assert campaign_json(result)["warnings"] == told
+    assert campaign_json(result, summary, rows)["warnings"] == told
     assert [("along the stream" in text) for text in told] == [True] * sorted_by_size
     assert (standing.standing == "doubtful") == sorted_by_size
     assert ("along the stream" in standing.words) == sorted_by_size

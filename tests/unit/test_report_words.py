@@ -12,19 +12,19 @@ from captime.certificate import Certificate
 from captime.cli import app
 from captime.dashboard.state import LedgerFollower, state_of
 from captime.ledger import LedgerReader, Noted
-from captime.report.campaigned import account_of_campaign
+from captime.procedures.survey import SURVEY
 from captime.report.campaigned import assumptions as said_by_campaign
+from captime.report.campaigned import summary_and_table
 from captime.report.ledger_data import LedgerData, ProgressCurve, read_story
 from captime.report.ledger_words import (
-    account_of_ledger,
-    account_of_story,
     assumptions_on_record,
     bound_on_record,
     note_words,
-    stopped_words,
+    summary_of_ledger,
+    summary_of_story,
 )
 from captime.report.views.intervals import epsilon_view
-from captime.report.words import Account, draws_among, gamma_words, lines, statement, why_stopped
+from captime.report.words import Summary, draws_among, gamma_words, lines, statement, why_stopped
 from captime.scenario.spec import Goal
 from space_campaigns import on_space, search
 
@@ -33,26 +33,38 @@ __all__ = ["folder"]
 HELD = Certificate(1, 0.1, 0.1, 17, 0.4, 0.6, gamma=0.1, mode="selection")
 
 
-def account(held: Certificate, **more: object) -> Account:
+def summary(held: Certificate, **more: object) -> Summary:
     """Something to make words of."""
-    plain = Account(held, [f"c{each}" for each in range(40)], "u", "pool", {}, "mixture", 3, 9, "1 s", 30, "it was", ())
+    plain = Summary(
+        certificate=held,
+        names=[f"c{each}" for each in range(40)],
+        utility="u",
+        procedure="pool",
+        options={},
+        bound="mixture",
+        goal=None,
+        rounds=3,
+        runs=9,
+        cpu_seconds=1.0,
+        left=30,
+    )
     return replace(plain, **more)  # type: ignore[arg-type] # whatever a test wants to say
 
 
 def test_on_a_space_both_halves_of_the_claim_are_said() -> None:
     """About the space, for which random draws speak, and about each one tried, drawn or proposed."""
-    said = statement(account(HELD, pool=17, draws=9))
+    said = statement(summary(HELD, pool=17, draws=9))
     assert said == (
         "With probability at least 90 %, c1 is within 0.1000 of the best configuration outside the top 10.0 % of the "
         "space, and of each of the 17 configurations tried (9 of them random draws)."
     )
-    assert "each of the first 17 configurations tried" in statement(account(HELD, pool=18, draws=9))
-    assert "tried." in statement(account(HELD, pool=17))
-    even = statement(account(replace(HELD, epsilon=0.0), pool=17, draws=9))
+    assert "each of the first 17 configurations tried" in statement(summary(HELD, pool=18, draws=9))
+    assert "tried." in statement(summary(HELD, pool=17))
+    even = statement(summary(replace(HELD, epsilon=0.0), pool=17, draws=9))
     assert "c1 is as good as the best configuration outside" in even
     assert "and as each of the 17" in even
-    assert "the best there can be" in statement(account(replace(HELD, gamma=0.0), draws=9))
-    assert "the best of these 17" in statement(account(replace(HELD, gamma=None)))
+    assert "the best there can be" in statement(summary(replace(HELD, gamma=0.0), draws=9))
+    assert "the best of these 17" in statement(summary(replace(HELD, gamma=None)))
 
 
 def test_random_draws_are_counted_among_those_spoken_of() -> None:
@@ -64,8 +76,8 @@ def test_random_draws_are_counted_among_those_spoken_of() -> None:
 
 def test_candidates_are_left_of_everybody() -> None:
     """Also of those who came after the first N that the certificate speaks of."""
-    assert dict(lines(account(HELD, pool=33)))["candidates left"] == "30 of 33"
-    assert dict(lines(account(replace(HELD, n_configs=40))))["candidates left"] == "30 of 40"
+    assert dict(lines(summary(HELD, pool=33)))["candidates left"] == "30 of 33"
+    assert dict(lines(summary(replace(HELD, n_configs=40))))["candidates left"] == "30 of 40"
 
 
 @pytest.mark.parametrize(
@@ -80,14 +92,13 @@ def test_gamma_is_a_dash_while_nothing_is_claimed(epsilon: float, gamma: float |
 def test_the_sentence_is_the_same_wherever_it_is_printed(folder: Path) -> None:
     """By the campaign, from its ledger, in the report and on the dashboard; and no more are left than there are."""
     path = ledger_in(folder)
-    told = account_of_campaign(search(on_space(1), path))
+    told = summary_and_table(search(on_space(1), path))[0]
     with LedgerReader(path) as reader:
         newest = reader.last_certificate()
         assert newest is not None
-        of_ledger = account_of_ledger(reader, newest)
+        of_ledger = summary_of_ledger(reader, newest)
         n_configs = len(reader.configs)
-    of_story = account_of_story(read_story(path))
-    assert of_story is not None
+    of_story = summary_of_story(read_story(path))
     shown = statement(told)
     assert "random draws)" in shown
     assert shown == statement(of_ledger) == statement(of_story)
@@ -147,7 +158,7 @@ def test_the_goals_that_were_reached_are_named(tmp_path: Path, goal: Goal, words
     assert words in why_stopped("epsilon", goal)
     assert why_stopped("budget", goal) == "the budget of stop.cpu is spent"
     notes = [Noted(1, "goal", goal.facts()), Noted(2, "stopped", {"because": "epsilon"})]
-    assert words in stopped_words(a_story(tmp_path, *notes))
+    assert words in summary_of_story(a_story(tmp_path, *notes)).why_stopped
 
 
 def test_notes_have_words_of_their_own() -> None:
@@ -211,3 +222,22 @@ def test_a_campaign_on_a_given_order_does_not_call_it_random(folder: Path) -> No
     assert "run in the order given, which has to be random" in said[0]
     assert "seed" not in said[0]
     assert any(each.startswith("1 run was given up") for each in said)
+
+
+def test_next_steps_are_named_once_the_last_call_has_stopped(tmp_path: Path) -> None:
+    """Also after the ledger was closed; not while it runs again, nor for a table that was only measured."""
+    began, stopped, closed = (
+        Noted(1, "began", {}),
+        Noted(2, "stopped", {"because": "instances"}),
+        Noted(3, "closed", {}),
+    )
+    wide = replace(HELD, gamma=None)
+    for notes, procedure, named in (
+        ((began, stopped, closed), "race", True),
+        ((began, stopped, closed, Noted(4, "resumed", {})), "race", False),
+        ((began,), "race", False),
+        ((began, stopped, closed), SURVEY, False),
+    ):
+        story = replace(a_story(tmp_path, *notes, procedure=procedure, goal=0.01, length=60), certificate=wide)
+        story = replace(story, names=[f"c{each}" for each in range(17)])
+        assert ("add instances" in dict(lines(summary_of_story(story))).get("next steps", "")) == named

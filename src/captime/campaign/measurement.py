@@ -18,13 +18,10 @@ from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import Columns, which_mean
 from captime.live import Observer
-from captime.procedures.survey import Survey
+from captime.procedures.survey import SURVEY, Survey
 from captime.runs import Meaning
 from captime.scenario.spec import CampaignQuestion, RunSettings
 from captime.sources import RuntimeTable
-
-SURVEY = "survey"
-"""What ledgers of measured tables name as their procedure."""
 
 
 def _never() -> bool:

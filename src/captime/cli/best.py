@@ -16,7 +16,7 @@ from captime.errors import ScenarioError
 from captime.ledger import ConfigRow, LedgerReader
 from captime.programs import FunctionProgram
 from captime.programs.protocol import did_you_mean
-from captime.report.ledger_words import account_of_ledger
+from captime.report.ledger_words import summary_of_ledger
 from captime.report.words import printable, statement
 from captime.scenario import load_scenario
 from captime.skeptic.audit import CONFLICT
@@ -154,7 +154,7 @@ def best_command(
         if certified is None:
             raise ScenarioError(f"{ledger} has no certificate yet; resume the campaign first")
         row = reader.configs[certified.certificate.config]
-        said = statement(account_of_ledger(reader, certified))
+        said = statement(summary_of_ledger(reader, certified))
         if any(note.kind == CONFLICT and note.sequence > certified.sequence for note in reader.events()):
             typer.echo(
                 f"captime: {ledger}: after this certificate two configurations contradicted each other, so one of them "

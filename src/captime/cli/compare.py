@@ -16,7 +16,7 @@ from captime.cli.validate import pattern_typed
 from captime.comparison import Comparison, GateVerdict, compare
 from captime.comparison.words import as_json, as_markdown, lines, sentence
 from captime.errors import ScenarioDiffers, ScenarioError
-from captime.report.campaigned import table_of_campaign
+from captime.report.campaigned import summary_and_table
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.views.intervals import intervals_view
 from captime.report.words import message, printable
@@ -158,11 +158,11 @@ def _mistakes_are_no_verdicts() -> Iterator[None]:
 def _print(found: Comparison) -> None:
     """The sentence, the table, and what stands below."""
     console = Console(markup=False, highlight=False)
-    console.print(sentence(found), style="bold", soft_wrap=True)
-    table = table_of_campaign(found.campaign)
+    summary, table = summary_and_table(found.campaign)
+    console.print(sentence(found, summary), style="bold", soft_wrap=True)
     if table is not None:
         print_table(console, table)
-    below = lines(found)
+    below = lines(found, summary)
     width = max(len(label) for label, _ in below)
     for label, value in below:
         # In full, however long: a ledger's name is there to be copied.

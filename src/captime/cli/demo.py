@@ -15,7 +15,7 @@ from captime.cli.shared import asking_to_stop, print_certificate
 from captime.errors import MissingExtra, ScenarioError
 from captime.instances import script
 from captime.report.campaign_view import shown_progress
-from captime.report.campaigned import account_of_campaign, table_of_campaign
+from captime.report.campaigned import summary_and_table
 from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
 from captime.report.ledger_data import read_story
 from captime.report.page import report_page, write_report
@@ -99,7 +99,8 @@ def demo_command(
     goal = f"Goal: within {epsilon:g} of the best, or {wall} on the clock."
     console.print(f"An answer is worth half as much after 10 ms. {goal}\n")
     result = _run(path)
-    print_certificate(account_of_campaign(result), table=table_of_campaign(result))
+    summary, table = summary_and_table(result)
+    print_certificate(summary, table=table)
     if result.trouble is not None:
         raise result.trouble
     console.print()

@@ -34,7 +34,7 @@ from captime.cli.validate import pattern_typed, values_typed
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import which_mean
-from captime.report.campaigned import assumptions, campaign_json, warnings_of
+from captime.report.campaigned import campaign_json, summary_and_table
 from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up
 from captime.scenario import Scenario, load_scenario
 from captime.tuners import TunerResult, read_incumbents
@@ -145,7 +145,7 @@ def judged_json(told: Judged) -> dict[str, object]:
             "ledger": str(gain.ledger),
         },
         "n_met": told.n_met,
-        "race": campaign_json(told.result),
+        "race": campaign_json(told.result, *summary_and_table(told.result)),
     }
 
 
@@ -197,11 +197,12 @@ def print_judged(told: Judged) -> None:
             "–" if np.isnan(mean) else f"{mean:.4f}",
         )
     console.print(shown)
-    for line in (*_notes(told), *_cost(told)):
+    summary, _ = summary_and_table(told.result)
+    for line in (*_notes(told, summary.warnings), *_cost(told)):
         console.print(line, soft_wrap=True)
     console.print("This rests on:", style="dim")
-    for assumed in assumptions(told.result):
-        console.print(f"  - {printable(assumed)}", soft_wrap=True)
+    for assumed in summary.rests_on:
+        console.print(f"  - {printable(assumed.words)}", soft_wrap=True)
 
 
 def _source(candidate: JudgedCandidate) -> str:
@@ -210,8 +211,8 @@ def _source(candidate: JudgedCandidate) -> str:
     return "; ".join(f"{result.tuner}, {result.path.name}: {about}" for result, about in candidate.sources)
 
 
-def _notes(told: Judged) -> list[str]:
-    found = [f"warning: {each}" for each in warnings_of(told.result)]
+def _notes(told: Judged, warnings: Sequence[str]) -> list[str]:
+    found = [f"warning: {each}" for each in warnings]
     for each in told.candidates:
         if each.filled:
             found.append(

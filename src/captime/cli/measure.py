@@ -11,11 +11,12 @@ import typer
 from captime.campaign import CampaignResult, table_of
 from captime.campaign.assembly import Assembly
 from captime.campaign.identity import with_recorded_seed
-from captime.campaign.measurement import SURVEY, check_sampling
+from captime.campaign.measurement import check_sampling
 from captime.certificate import Population
 from captime.cli.shared import COMPLETE, asking_to_stop, progress_of, say_why
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
+from captime.procedures.survey import SURVEY
 from captime.programs.protocol import Configuration
 from captime.report.words import cpu_time, message, printable
 from captime.scenario import Scenario, load_scenario

@@ -13,11 +13,11 @@ from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.configurations import configuration_table
 from captime.report.ledger_data import LedgerData, read_story
 from captime.report.page import report_page, write_report
-from captime.report.simulated import certificate_json, is_trace, read_trace_story
+from captime.report.simulated import is_trace, read_trace_story
 from captime.report.validated import Validated, validations_json, validations_of
 from captime.report.views import FIGURES, OVERLAYS, View, figures_of
 from captime.report.views.duel import duel_view
-from captime.report.words import printable
+from captime.report.words import certificate_json, printable
 
 
 def report_command(

@@ -14,7 +14,7 @@ from captime.campaign.transfer import learn_from
 from captime.cli.shared import asking_to_stop, print_certificate, progress_of
 from captime.executors.retry import PATIENCE
 from captime.procedures.pool_terms import Effort
-from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign
+from captime.report.campaigned import campaign_json, summary_and_table
 from captime.scenario import load_scenario
 from captime.utilities.formula import parse_duration
 
@@ -89,7 +89,8 @@ def run_command(
 
 def show_result(result: CampaignResult, *, as_json_object: bool) -> None:
     """What came out, for people or for programs."""
+    summary, table = summary_and_table(result)
     if as_json_object:
-        typer.echo(json.dumps(campaign_json(result), indent=2))
+        typer.echo(json.dumps(campaign_json(result, summary, table), indent=2))
     else:
-        print_certificate(account_of_campaign(result), table=table_of_campaign(result))
+        print_certificate(summary, table=table)

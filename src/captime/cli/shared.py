@@ -21,7 +21,7 @@ from captime.ledger import LedgerReader
 from captime.live import Observer
 from captime.report.campaign_view import shown_progress
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, as_text, caption, for_terminal, shown_rows
-from captime.report.words import STOPPED, Account, lines, message, printable, statement
+from captime.report.words import STOPPED, Summary, lines, message, printable, statement
 from captime.scenario import load_scenario
 
 # What several commands share: how a result is printed, and how a command ends on a signal.
@@ -34,22 +34,22 @@ def say(text: str) -> None:
     typer.echo(message(text), err=True)
 
 
-def print_certificate(account: Account, notes: Sequence[str] = (), table: ConfigurationTable | None = None) -> None:
+def print_certificate(summary: Summary, notes: Sequence[str] = (), table: ConfigurationTable | None = None) -> None:
     """Print the statement, the table of configurations, the numbers, and what the certificate rests on."""
     # Markup is off: square brackets in names are the user's, not Rich's.
     console = Console(markup=False, highlight=False)
     for note in notes:
         console.print(f"note: {printable(note)}", style="dim", soft_wrap=True)
-    console.print(statement(account), style="bold", soft_wrap=True)
+    console.print(statement(summary), style="bold", soft_wrap=True)
     if table is not None:
         print_table(console, table)
     grid = Table.grid(padding=(0, 2))
-    for label, value in lines(account):
+    for label, value in lines(summary):
         grid.add_row(Text(label, style="dim"), Text(message(value)))
     console.print(grid)
     console.print("This rests on:", style="dim")
-    for assumed in account.rests_on:
-        console.print(f"  - {message(assumed)}", soft_wrap=True)
+    for assumed in summary.rests_on:
+        console.print(f"  - {message(assumed.words)}", soft_wrap=True)
 
 
 def print_table(console: Console, table: ConfigurationTable, most: int = ROWS_SHOWN) -> None:

@@ -23,7 +23,7 @@ from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
 from captime.procedures.protocol import Procedure
 from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
-from captime.report.simulated import account_of_simulation, as_json, check_trace_path, write_trace
+from captime.report.simulated import as_json, check_trace_path, summary_of_simulation, write_trace
 from captime.report.words import cpu_time, printable, rounded_up
 from captime.simulation import (
     Learnt,
@@ -415,7 +415,7 @@ def _print_results(results: dict[str, Simulation], *, compared: bool, as_json_ob
     if compared:
         print_comparison(results)
     shown = min(results.values(), key=_dearness)
-    print_certificate(account_of_simulation(shown), shown.table.notes)
+    print_certificate(summary_of_simulation(shown), shown.table.notes)
 
 
 def _dearness(result: Simulation) -> tuple[bool, bool, float]:

@@ -15,25 +15,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from captime.campaign.changes import goal_on_record
 from captime.campaign.transfer import learned_words
 from captime.certificate import Population
 from captime.cli.shared import LedgerArgument, ledger_of, print_table, say_missing
 from captime.errors import MissingExtra
-from captime.ledger import Certified, LedgerReader
+from captime.ledger import LedgerReader
 from captime.ledger.ownership import SlotUse, under_way
-from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_ledger
-from captime.report.ledger_data import Pace, everything_on_record, floor_of
-from captime.report.ledger_words import OVER, account_of_ledger, length_on_record, liveness, note_words
-from captime.report.simulated import certificate_json
+from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, table_of_story
+from captime.report.ledger_data import Pace, floor_of, story_of
+from captime.report.ledger_words import OVER, liveness, note_words, summary_of_ledger
 from captime.report.words import (
     RUNS_EVERYTHING,
+    Summary,
     age_words,
     busy_words,
+    certificate_json,
     claim_lines,
     cpu_time,
     gamma_words,
-    next_steps,
+    left_words,
     printable,
     rounded_down,
     rounded_up,
@@ -84,35 +84,32 @@ class _Seen:
 
     Attributes:
         found: Everything, as `--json` prints it.
-        words: The statement.
-        newest: The newest certificate; None before the first.
+        summary: The newest certificate, and what there is to tell about it.
         table: The configurations.
         most: How many of them are shown.
     """
 
     found: dict[str, Any]
-    words: str
-    newest: Certified | None
+    summary: Summary
     table: ConfigurationTable
     most: int
 
     def print_on(self, console: Console) -> None:
         """Print it for people."""
-        console.print(self.words, style="bold", soft_wrap=True)
+        console.print(statement(self.summary), style="bold", soft_wrap=True)
         if self.found["runs"] or self.found["in_flight"]:
             print_table(console, self.table, self.most)
         grid = Table.grid(padding=(0, 2))
-        for label, value in _lines(self.found, self.newest):
+        for label, value in _lines(self.found, self.summary):
             grid.add_row(Text(label, style="dim"), Text(printable(value)))
         console.print(grid)
 
 
 def _read(ledger: Path, most: int | None) -> _Seen:
     with LedgerReader(ledger) as reader, reader.snapshot():
-        table, newest = table_of_ledger(ledger), reader.last_certificate()
-        words = "Nothing is certified yet." if newest is None else statement(account_of_ledger(reader, newest))
-        found = {**_gathered(reader), "configurations": table.as_json()}
-    return _Seen(found, words, newest, table, len(table) if most is None else most)
+        table, summary = table_of_story(story_of(reader)), summary_of_ledger(reader, reader.last_certificate())
+        found = {**_gathered(reader, summary), "configurations": table.as_json()}
+    return _Seen(found, summary, table, len(table) if most is None else most)
 
 
 def _watch(ledger: Path, console: Console, most: int | None, *, as_json: bool) -> None:
@@ -144,11 +141,9 @@ def _watch(ledger: Path, console: Console, most: int | None, *, as_json: bool) -
 # ---------------------------------------------------------------------- what there is
 
 
-def _gathered(reader: LedgerReader) -> dict[str, Any]:
-    names = [config.name for config in reader.configs]
-    newest, counts = reader.last_certificate(), reader.counts()
-    orphans, orphan_seconds = reader.orphans()
-    statuses, verdicts = _sums(counts)
+def _gathered(reader: LedgerReader, summary: Summary) -> dict[str, Any]:
+    names, held, events = list(summary.names), summary.certificate, reader.events()
+    statuses, verdicts = _sums(reader.counts())
     state = liveness(in_use=reader.in_use, owner=reader.owner)
     seats, unseated = _seats(reader, state)
     return {
@@ -156,23 +151,23 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
         "campaign": reader.campaign_id,
         "state": state,
         "owner": None if reader.owner is None else str(reader.owner),
-        "seed": _seed(reader),
-        "goal": _goal(reader),
-        "gamma_goal": _gamma_goal(reader),
-        "certificate": None if newest is None else certificate_json(newest.certificate, names),
-        "next_steps": _next_steps(reader, newest) or None,
-        "runs_everything": everything_on_record(reader.events()),
-        "pace": _pace(reader) if state == "running" else "",
-        "learned": learned_words(reader.events()) or None,
+        "seed": summary.seed,
+        "goal": None if summary.goal is None else summary.goal.epsilon,
+        "gamma_goal": None if summary.goal is None else summary.goal.gamma,
+        "certificate": None if held is None else certificate_json(held, names),
+        "next_steps": summary.next_steps or None,
+        "runs_everything": summary.runs_everything,
+        "pace": _pace(reader, summary) if state == "running" else "",
+        "learned": learned_words(events) or None,
         "n_configs": len(names),
-        "candidates_left": None if newest is None else newest.candidates,
-        "runs": sum(statuses.values()),
+        "candidates_left": summary.left,
+        "runs": summary.runs,
         "statuses": statuses,
         "verdicts": verdicts,
-        "orphans": orphans,
-        "cpu_seconds": sum(seconds for _, seconds in counts.values()) + orphan_seconds,
-        "clock": reader.scenario.get("clock", "cpu"),
-        "wall_seconds": None if newest is None else reader.clock(),
+        "orphans": reader.orphans()[0],
+        "cpu_seconds": summary.cpu_seconds,
+        "clock": summary.clock,
+        "wall_seconds": summary.wall_seconds,
         "slots": _slots(reader, names, seats),
         "running_now": None if state in OVER else busy_words(seats, unseated),
         "in_flight": _in_flight(reader, names),
@@ -183,7 +178,7 @@ def _gathered(reader: LedgerReader) -> dict[str, Any]:
                 "facts": dict(event.facts),
                 "words": note_words(names, event.kind, event.facts),
             }
-            for event in [event for event in reader.events() if event.kind not in _QUIET][-_EVENTS:]
+            for event in [event for event in events if event.kind not in _QUIET][-_EVENTS:]
         ],
         "missing": reader.missing or None,
         "rows": reader.last_sequence,
@@ -201,49 +196,18 @@ def _sums(counts: dict[tuple[Status, Verdict | None], tuple[int, float]]) -> tup
     return statuses, verdicts
 
 
-def _seed(reader: LedgerReader) -> int | None:
-    """Return the seed that the campaign was begun with, the user's or a drawn one."""
-    seed = reader.scenario.get("seed")
-    return seed if isinstance(seed, int) else None
-
-
-def _goal(reader: LedgerReader) -> float | None:
-    goals = [event.facts.get("epsilon") for event in reader.events() if event.kind == "goal"]
-    goal = goals[-1] if goals else reader.scenario.get("goal")
-    return float(goal) if isinstance(goal, int | float) else None
-
-
-def _gamma_goal(reader: LedgerReader) -> float | None:
-    """On a space, the gamma that was asked for last."""
-    return goal_on_record(reader.scenario, reader.events()).gamma
-
-
-def _pace(reader: LedgerReader) -> str:
+def _pace(reader: LedgerReader, summary: Summary) -> str:
     """Return a guess at how long it may still take; nothing once every instance was met, which ends the stream."""
-    newest, length, met = reader.last_certificate(), _length(reader), len(reader.sample_rows())
-    if newest is None:
+    held, length, met = summary.certificate, summary.length, len(reader.sample_rows())
+    if held is None:
         return ""
-    held = newest.certificate
     # A claim about exactly these instances falls further while runs on instances that were met are made longer.
     if length is not None and met >= length and held.population is Population.DRAWN:
         return ""
-    pace = Pace(_goal(reader) or 0.0)
+    pace = Pace(summary.epsilon_goal)
     for certified in reader.certificates():
         pace.note(certified.wall_seconds, certified.certificate.epsilon)
     return pace.words(floor_of(held.epsilon, met, length, held.population))
-
-
-def _next_steps(reader: LedgerReader, newest: Certified | None) -> str:
-    """Return what can be done if the campaign has used up its instances; nothing otherwise."""
-    events = reader.events()
-    ends = [str(event.facts.get("because")) for event in events if event.kind == "stopped"]
-    if newest is None or not ends or events[-1].kind != "stopped":
-        return ""
-    return next_steps(ends[-1], newest.certificate, _goal(reader) or 0.0, length_on_record(reader.scenario, events))
-
-
-def _length(reader: LedgerReader) -> int | None:
-    return length_on_record(reader.scenario, reader.events())
 
 
 def _seats(reader: LedgerReader, state: str) -> tuple[list[SlotUse], int]:
@@ -306,16 +270,16 @@ _STATES = {
 }
 
 
-def _lines(found: dict[str, Any], newest: Certified | None) -> list[tuple[str, str]]:
+def _lines(found: dict[str, Any], summary: Summary) -> list[tuple[str, str]]:
     lines = [("state", _STATES[found["state"]].format(owner=found["owner"]))]
-    if newest is not None:
-        held = newest.certificate
+    held = summary.certificate
+    if held is not None:
         lines += [
             ("epsilon", " ".join(filter(None, (rounded_up(held.epsilon), _of_goal(found["goal"]), found["pace"])))),
             *([] if held.gamma is None else [("gamma", f"{gamma_words(held)} {_of_goal(found['gamma_goal'])}")]),
             ("expected utility", f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)}"),
             *claim_lines(held),
-            ("candidates left", f"{newest.candidates:,} of {max(found['n_configs'], held.n_configs):,}"),
+            ("candidates left", left_words(summary)),
         ]
     told = ", ".join(
         f"{count:,} {name}" for name, count in sorted(found["verdicts"].items(), key=lambda each: -each[1])

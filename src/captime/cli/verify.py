@@ -11,9 +11,8 @@ from captime.campaign.transfer import learned_words
 from captime.cli.shared import LedgerArgument, ledger_of
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
-from captime.report.ledger_words import account_of_ledger
-from captime.report.simulated import certificate_json
-from captime.report.words import printable, statement
+from captime.report.ledger_words import summary_of_ledger
+from captime.report.words import certificate_json, printable, statement
 from captime.skeptic import Audit, Trust, audit
 
 _NOT_VERIFIABLE, _DAMAGED = 3, 5
@@ -77,7 +76,7 @@ def _print(found: Audit, reader: LedgerReader) -> None:
     console = Console(markup=False, highlight=False)
     console.print(_VERDICTS[found.verdict].format(printable(found.why)), style="bold", soft_wrap=True)
     if found.certified is not None:
-        console.print(statement(account_of_ledger(reader, found.certified)), soft_wrap=True)
+        console.print(statement(summary_of_ledger(reader, found.certified)), soft_wrap=True)
     learned = learned_words(reader.events())
     if learned:
         console.print(printable(learned), soft_wrap=True)

@@ -5,12 +5,11 @@ from dataclasses import replace
 from captime.certificate import Population
 from captime.comparison.comparing import Comparison
 from captime.comparison.pairs import BASE, CANDIDATE, Difference, Gate, GateVerdict, WorthMore
-from captime.report.campaigned import account_of_campaign, campaign_json, table_of_campaign, warnings_of
+from captime.report.campaigned import campaign_json, summary_and_table
 from captime.report.configurations import as_markdown as table_in_markdown
 from captime.report.configurations import as_text as table_in_text
 from captime.report.configurations import caption
-from captime.report.words import cpu_time, printable, rounded_down, rounded_up, statement, why_stopped
-from captime.utilities.formula import duration_text
+from captime.report.words import Summary, printable, rounded_down, rounded_up, statement
 
 _BADGES = {
     GateVerdict.NOT_WORSE: ":white_check_mark:",
@@ -20,69 +19,75 @@ _BADGES = {
 _MARKDOWN = "\\`*_{}[]<>#|~"
 
 
-def sentence(comparison: Comparison) -> str:
-    """Return what is certified, in one sentence."""
+def sentence(comparison: Comparison, summary: Summary) -> str:
+    """Return what is certified, in one sentence.
+
+    Args:
+        comparison: What came out.
+        summary: Of its campaign.
+    """
     match comparison.decision:
         case Gate() as gate:
             return _of_gate(comparison, gate)
         case WorthMore() as asked:
             return _of_difference(comparison, asked)
         case None:
-            return _of_best(comparison)
+            return statement(replace(summary, candidates="commands"))
 
 
-def lines(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return what stands below the table, as labelled lines."""
-    campaign = comparison.campaign
-    outcome, question = campaign.outcome, campaign.question
-    spent = cpu_time(campaign.cpu_seconds, question.clock)
-    found = [("warning", words) for words in warnings_of(campaign)]
+def lines(comparison: Comparison, summary: Summary) -> list[tuple[str, str]]:
+    """Return what stands below the table, as labelled lines; see `sentence`."""
+    found = [("warning", words) for words in summary.warnings]
     if isinstance(comparison.decision, Gate):
         found.append(("difference", _interval(comparison.decision)))
     elif comparison.decision is not None:
         found.append(("compared", f"{comparison.decision.n:,} pairs of runs on the same instances"))
     return [
         *found,
-        ("utility", str(question.utility)),
-        ("cost", f"{spent}, {int(outcome.runs.sum()):,} runs, {duration_text(outcome.wall_seconds)} on the clock"),
-        ("stopped because", why_stopped(outcome.stopped, question.goal)),
+        ("utility", summary.utility),
+        ("cost", summary.cost),
+        ("stopped because", summary.why_stopped),
         ("about", _about(comparison)),
-        ("ledger", str(campaign.record)),
+        ("ledger", str(comparison.campaign.record)),
     ]
 
 
 def as_text(comparison: Comparison) -> str:
     """Return the sentence, the table and the lines, for a console that needs no colour."""
-    table = table_of_campaign(comparison.campaign)
+    summary, table = summary_and_table(comparison.campaign)
     rows = [] if table is None else ["", table_in_text(table), caption(table, len(table)), ""]
-    width = max(len(label) for label, _ in lines(comparison))
-    below = [f"{label.ljust(width)}  {printable(value)}" for label, value in lines(comparison)]
-    return "\n".join([sentence(comparison), *rows, *below])
+    told = lines(comparison, summary)
+    width = max(len(label) for label, _ in told)
+    below = [f"{label.ljust(width)}  {printable(value)}" for label, value in told]
+    return "\n".join([sentence(comparison, summary), *rows, *below])
 
 
 def as_markdown(comparison: Comparison) -> str:
     """Return a comment for a pull request."""
     verdict = comparison.verdict
     badge = f"{_BADGES[verdict]} " if isinstance(verdict, GateVerdict) else ""
-    table = table_of_campaign(comparison.campaign)
+    summary, table = summary_and_table(comparison.campaign)
     rows = [] if table is None else [table_in_markdown(table), "", f"<sub>{_plain(caption(table, len(table)))}</sub>"]
     commands = [
         f"- **{_plain(each.name)}**: `{each.text}`; counts as an answer: {_plain(each.counts)}"
         for each in comparison.candidates
     ]
-    below = [f"- {label}: {_plain(value)}" for label, value in lines(comparison)]
+    below = [f"- {label}: {_plain(value)}" for label, value in lines(comparison, summary)]
     detail = ["<details><summary>commands, cost and ledger</summary>", "", *commands, *below, "", "</details>"]
-    return "\n".join([f"### {badge}captime compare", "", f"**{_plain(sentence(comparison))}**", "", *rows, "", *detail])
+    return "\n".join(
+        [f"### {badge}captime compare", "", f"**{_plain(sentence(comparison, summary))}**", "", *rows, "", *detail]
+    )
 
 
 def as_json(comparison: Comparison) -> dict[str, object]:
     """Return the object of `captime run --json`, with one more key for what only a comparison has."""
     decision = comparison.decision
     gate = decision if isinstance(decision, Gate) else None
+    summary, table = summary_and_table(comparison.campaign)
     return {
-        **campaign_json(comparison.campaign),
+        **campaign_json(comparison.campaign, summary, table),
         "comparison": {
-            "sentence": sentence(comparison),
+            "sentence": sentence(comparison, summary),
             "verdict": None if decision is None else decision.verdict.value,
             "decided": comparison.decided,
             "not_worse_by": None if gate is None else gate.margin,
@@ -128,10 +133,6 @@ def _of_difference(comparison: Comparison, asked: WorthMore) -> str:
             return f"{_surely(asked.delta)}, neither of {first} and {second} is worth {share} more than the other."
         case Difference.UNDECIDED:
             return f"Undecided: whether {first} or {second} is worth {share} more than the other is not known yet."
-
-
-def _of_best(comparison: Comparison) -> str:
-    return statement(replace(account_of_campaign(comparison.campaign), candidates="commands"))
 
 
 def _surely(delta: float) -> str:

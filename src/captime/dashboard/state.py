@@ -16,12 +16,14 @@ from captime.report.charts.chart import Json, View, visible
 from captime.report.charts.svg import draw
 from captime.report.known_runs import KnownRuns, ScoreIntervals, known_runs, lottery_of, scores_of, utility_of
 from captime.report.ledger_data import LedgerData, Pace, ProgressCurve, floor_of, in_race, progress_of
-from captime.report.ledger_words import OVER, account_of_story, doubts_of, length_on_record, liveness, note_words
+from captime.report.ledger_words import OVER, liveness, note_words, summary_of_story
 from captime.report.views.intervals import epsilon_view, intervals_view
 from captime.report.words import (
+    Summary,
     busy_words,
     cpu_time,
     gamma_words,
+    left_words,
     rounded_down,
     rounded_up,
     slot_names,
@@ -246,12 +248,12 @@ def state_of(window: LedgerFollower, width: float) -> dict[str, object]:
     """
     names = [config.name for config in window.configs]
     story = _story(window, names)
-    goal = story.goal
+    summary = summary_of_story(story)
     return {
         "title": visible(window.path.name),
         "reading": round(window.caught_up, 3),
-        "statement": _statement(story),
-        "tiles": _tiles(window, goal),
+        "statement": visible(statement(summary)),
+        "tiles": _tiles(window, summary),
         "figures": [
             _figure(view, width) for view in (epsilon_view([story]), intervals_view(story)) if view is not None
         ],
@@ -264,7 +266,7 @@ def state_of(window: LedgerFollower, width: float) -> dict[str, object]:
             }
             for note in [note for note in window.notes if note.kind not in _QUIET][: -_LOG - 1 : -1]
         ],
-        "warnings": _warnings(window, story),
+        "warnings": _warnings(window, summary),
     }
 
 
@@ -287,45 +289,31 @@ def _story(window: LedgerFollower, names: list[str]) -> LedgerData:
     )
 
 
-def _statement(story: LedgerData) -> str:
-    account = account_of_story(story)
-    return "Nothing is certified yet." if account is None else visible(statement(account))
-
-
-def _tiles(window: LedgerFollower, goal: float) -> list[tuple[str, str]]:
-    held = window.certified[-1] if window.certified else None
-    runs = 0 if window.runs is None else int(window.runs.attempts.sum())
-    cost = 0.0 if window.runs is None else float(window.runs.cost.sum())
-    clock = window.scenario.get("clock", "cpu")
-    spent = time_word(clock)
+def _tiles(window: LedgerFollower, summary: Summary) -> list[tuple[str, str]]:
+    held, goal = summary.certificate, summary.epsilon_goal
+    spent = time_word(summary.clock)
     tiles = []
     if held is not None:
-        certificate = held.certificate
         asked = f", goal {goal:g}" if goal > 0.0 else ""
-        tiles.append((f"epsilon{asked}", rounded_up(certificate.epsilon)))
-        if certificate.gamma is not None:
-            tiles.append(("gamma", gamma_words(certificate, 3)))
-        tiles.append(
-            (
-                "expected utility",
-                f"{rounded_down(certificate.utility_low, 3)} to {rounded_up(certificate.utility_high, 3)}",
-            )
-        )
-        tiles.append(("candidates left", f"{held.candidates:,} of {max(len(window.configs), certificate.n_configs):,}"))
-    tiles += [("runs", f"{runs:,}"), (spent, cpu_time(cost, clock).removesuffix(f" of {spent}"))]
-    left = _pace(window, goal)
+        tiles.append((f"epsilon{asked}", rounded_up(held.epsilon)))
+        if held.gamma is not None:
+            tiles.append(("gamma", gamma_words(held, 3)))
+        tiles.append(("expected utility", f"{rounded_down(held.utility_low, 3)} to {rounded_up(held.utility_high, 3)}"))
+        tiles.append(("candidates left", left_words(summary)))
+    cost = cpu_time(summary.cpu_seconds, summary.clock).removesuffix(f" of {spent}")
+    tiles += [("runs", f"{summary.runs:,}"), (spent, cost)]
+    left = _pace(window, summary)
     return [*tiles, ("time left", left)] if left else tiles
 
 
-def _pace(window: LedgerFollower, goal: float) -> str:
+def _pace(window: LedgerFollower, summary: Summary) -> str:
     if window.liveness != "running":
         return ""
+    goal, newest = summary.epsilon_goal, summary.certificate
     pace = Pace(goal)
     for certified in window.certified:
         pace.note(certified.wall_seconds, certified.certificate.epsilon)
-    newest = window.certified[-1].certificate if window.certified else None
-    met, length = len(window.instances), length_on_record(window.scenario, window.notes)
-    if newest is not None and goal < floor_of(newest.epsilon, met, length, newest.population):
+    if newest is not None and goal < floor_of(newest.epsilon, len(window.instances), summary.length, newest.population):
         return ""
     left = pace.seconds_left()
     return "" if left is None else f"about {duration_text(rounded_time(left))}"
@@ -356,12 +344,12 @@ def _outcome(window: LedgerFollower, names: list[str], outcome: RunOutcome) -> d
     }
 
 
-def _warnings(window: LedgerFollower, story: LedgerData) -> list[str]:
+def _warnings(window: LedgerFollower, summary: Summary) -> list[str]:
     """Return what speaks against the question, what was noted as a warning, and flags of the newest runs."""
     serious = [note for note in window.notes if note.kind in {"warning", "conflict", "unfit", "waits"}]
     found = [visible(window.missing)] if window.missing else []
     found += [visible(f"{note.kind}: {note_words([], note.kind, note.facts)}") for note in serious]
-    found += [visible(words) for words in doubts_of(story)]
+    found += [visible(words) for words in summary.warnings]
     flags = [flag for outcome in window.recent if outcome.measured is not None for flag in outcome.measured.flags]
     kinds, counts = np.unique(flags, return_counts=True) if flags else (np.empty(0), np.empty(0))
     for flag, count in zip(kinds.tolist(), counts.tolist(), strict=True):

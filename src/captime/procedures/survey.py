@@ -13,6 +13,9 @@ from captime.plans import Ladder
 from captime.procedures.problem import Problem
 from captime.tally import Tally
 
+SURVEY = "survey"
+"""What ledgers of measured tables name as their procedure."""
+
 
 class Survey:
     """All runs there are.

@@ -1,4 +1,4 @@
-"""What a campaign on real programs has to tell: as an account for words and pictures, and as one JSON object."""
+"""What a campaign on real programs has to tell: as a summary for words and pictures, and as one JSON object."""
 
 import math
 from dataclasses import dataclass
@@ -9,12 +9,9 @@ from captime.arrays import FloatArray
 from captime.campaign.result import CampaignResult
 from captime.certificate import Certificate, Population
 from captime.errors import CaptimeError
-from captime.ledger import LedgerReader
-from captime.report.configurations import ConfigurationTable, table_of_ledger
-from captime.report.known_runs import known_runs
-from captime.report.ledger_data import Trend, trend_of
-from captime.report.simulated import certificate_json
-from captime.report.words import SAME_TIME, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
+from captime.report.configurations import ConfigurationTable, configuration_table
+from captime.report.ledger_data import LedgerData, Trend, read_story, trend_of_leader
+from captime.report.words import SAME_TIME, Assumption, Summary, draws_among, seeds_of, summary_json
 from captime.runs import Verdict
 from captime.streams.finite import InstanceStream
 from captime.utilities.formula import duration_text
@@ -50,51 +47,58 @@ _ADVICE = {
 }
 
 
-def account_of_campaign(result: CampaignResult) -> Account:
-    """Everything there is to tell about it."""
-    outcome = result.outcome
-    runs = int(outcome.runs.sum())
-    spent = cpu_time(result.cpu_seconds, result.question.clock)
-    return Account(
+def summary_and_table(result: CampaignResult) -> tuple[Summary, ConfigurationTable | None]:
+    """Return everything there is to tell about a campaign that has ended, with its ledger read once.
+
+    The table is None if the ledger cannot be read any more; `result.trouble` says why.
+    """
+    story = _story(result)
+    outcome, question = result.outcome, result.question
+    summary = Summary(
         certificate=result.certificate,
-        names=result.question.names,
-        utility=str(result.question.utility),
-        procedure=result.question.procedure,
-        options=result.question.options,
+        names=question.names,
+        utility=str(question.utility),
+        procedure=question.procedure,
+        options=question.options,
         bound=result.bound,
+        goal=question.goal,
+        seed=question.seed,
+        length=question.stream.length,
         rounds=outcome.rounds,
-        runs=runs,
-        cost=f"{spent}, {runs:,} runs, {duration_text(outcome.wall_seconds)} on the clock",
+        runs=int(outcome.runs.sum()),
+        cpu_seconds=result.cpu_seconds,
+        wall_seconds=outcome.wall_seconds,
+        clock=question.clock,
         left=len(outcome.candidates),
-        stopped=why_stopped(outcome.stopped, result.question.goal),
-        rests_on=assumptions(result),
-        first_lines=[("warning", warning) for warning in warnings_of(result)],
-        pool=len(result.question.names),
-        draws=draws_among([config.origin for config in result.question.configs], result.certificate.n_configs),
-        seeds=seeds_of(result.question.identity),
+        stopped=outcome.stopped,
         runs_everything=outcome.runs_everything,
-        more=[
-            *_next_steps(result),
-            ("runs", verdicts(result)),
-            ("ledger", f"{result.ledger} (head {result.head[:12]})"),
-        ],
+        pool=len(question.names),
+        draws=draws_among([config.origin for config in question.configs], result.certificate.n_configs),
+        seeds=seeds_of(question.identity),
+        rests_on=[Assumption(words) for words in assumptions(result)],
+        warnings=_warnings(result, None if story is None or result.repeats else trend_of_leader(story)),
+        more=[("runs", verdicts(result)), ("ledger", f"{result.ledger} (head {result.head[:12]})")],
     )
+    return summary, None if story is None else configuration_table(story)
 
 
-def _next_steps(result: CampaignResult) -> list[tuple[str, str]]:
-    question = result.question
-    steps = next_steps(result.outcome.stopped, result.certificate, question.epsilon, question.stream.length)
-    return [("next steps", steps)] if steps else []
+def _story(result: CampaignResult) -> LedgerData | None:
+    try:
+        return read_story(result.record, result.question.utility)
+    except CaptimeError:
+        # The certificate is shown whatever has happened to the file; `result.trouble` says what has.
+        if result.trouble is None:
+            raise
+        return None
 
 
-def warnings_of(result: CampaignResult) -> list[str]:
-    """What makes the certificate doubtful, or might."""
+def _warnings(result: CampaignResult, trend: Trend | None) -> list[str]:
+    """Return what makes the certificate doubtful, or might."""
     census = result.census
     disturbed = [
         f"measurement degraded: {census.flags[flag] / census.counted:.0%} of the runs {FLAGS[flag]}; {_ADVICE[flag]}"
         for flag in census.disturbed_by
     ]
-    trend = None if result.repeats else _trend(result)
     lost = [] if result.trouble is None else [str(result.trouble)]
     guarded, counted = (
         census.verdicts[Verdict.WALL.value],
@@ -170,29 +174,6 @@ def doubts(seen: Showing) -> list[str]:
             'waiting counts, set clock = "wall" in [target], with a new ledger'
         )
     return found
-
-
-def _trend(result: CampaignResult) -> Trend | None:
-    """Whether the recommended configuration's runs become longer or shorter along the stream."""
-    try:
-        with LedgerReader(result.record) as reader:
-            runs = known_runs(reader.outcomes()).of(result.certificate.config)
-            return trend_of(runs, len(reader.configs))
-    except CaptimeError:
-        # The certificate is shown whatever has happened to the file; `result.trouble` says what has.
-        if result.trouble is None:
-            raise
-        return None
-
-
-def table_of_campaign(result: CampaignResult) -> ConfigurationTable | None:
-    """Return the table of configurations; None if the ledger cannot be read any more, which `result.trouble` says."""
-    try:
-        return table_of_ledger(result.record, result.question.utility)
-    except CaptimeError:
-        if result.trouble is None:
-            raise
-        return None
 
 
 def verdicts(result: CampaignResult) -> str:
@@ -325,46 +306,30 @@ def speaks_of_draws(held: Certificate) -> bool:
     return held.population is Population.DRAWN or held.other is not None
 
 
-def campaign_json(result: CampaignResult) -> dict[str, object]:
-    """Everything a program could want to know; the keys of a simulation, and those that only real runs have."""
-    question, outcome, held = result.question, result.outcome, result.certificate
-    names, table = question.names, table_of_campaign(result)
+def campaign_json(result: CampaignResult, summary: Summary, table: ConfigurationTable | None) -> dict[str, object]:
+    """Return everything a program could want to know: the keys of a simulation, and those that only real runs have."""
+    outcome, question, names = result.outcome, result.question, result.question.names
     return {
-        "certificate": certificate_json(held, names),
-        "procedure": question.procedure,
-        "options": {name: str(value) for name, value in question.options.items()},
-        "bound": result.bound,
-        "utility": str(question.utility),
-        "epsilon_goal": question.epsilon,
+        **summary_json(summary),
         "source": result.ledger.stem,
-        "n_configs": len(names),
         "settings": dict(result.settings),
         "configurations": None if table is None else table.as_json(),
-        "cpu_seconds": result.cpu_seconds,
-        "cpu_days": result.cpu_seconds / 86400,
         # A run that is made again is made from its start; what continuing it would have cost is not known.
         "cpu_seconds_restart": result.cpu_seconds,
         "cpu_seconds_resume": None,
-        "accounting": "restart",
         "wall_seconds": outcome.wall_seconds,
-        "runs": int(outcome.runs.sum()),
         "statuses": dict(sorted(result.census.verdicts.items())),
         "flags": dict(sorted(result.census.flags.items())),
         "measurement_degraded": bool(result.census.disturbed_by),
-        "warnings": warnings_of(result),
-        "rounds": outcome.rounds,
-        "candidates_left": len(outcome.candidates),
+        "warnings": list(summary.warnings),
         "candidates": [names[config] for config in outcome.candidates.tolist()],
         "captimes": dict(zip(names, _finite(outcome.captimes), strict=True)),
         "samples": dict(zip(names, outcome.samples.tolist(), strict=True)),
         "cpu_seconds_by_config": dict(zip(names, outcome.seconds.tolist(), strict=True)),
         "cpu_seconds_by_purpose": outcome.spending or None,
-        "capping_floor": float(outcome.capping[held.config]),
+        "capping_floor": float(outcome.capping[result.certificate.config]),
         "crossed": 0,
-        "stopped": outcome.stopped,
-        "runs_everything": outcome.runs_everything,
         "sampling": question.stream.describe().get("sampling"),
-        "seed": question.seed,
         "population": "finite" if question.population is Population.THESE else question.stream.population,
         "jobs": result.jobs,
         "order": result.order,
@@ -374,7 +339,6 @@ def campaign_json(result: CampaignResult) -> dict[str, object]:
         "resumed": result.resumed,
         "ledger": str(result.ledger),
         "head": result.head,
-        "assumptions": assumptions(result),
         "notes": [],
     }
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from os import PathLike
 
 import numpy as np
 from rich.table import Table
@@ -20,9 +19,9 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.procedures.board import AnswerSteps, product_limit
 from captime.report.charts.chart import Node, element
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
-from captime.report.ledger_data import LedgerData, read_story
+from captime.report.ledger_data import LedgerData
 from captime.report.words import printable, rounded_down, rounded_up
-from captime.utilities.formula import Utility, duration_text
+from captime.utilities.formula import duration_text
 
 # Shares are sums of products: this is how far rounding may carry them.
 _ROUNDING = 1e-9
@@ -273,14 +272,9 @@ def configuration_table(story: LedgerData) -> ConfigurationTable | None:
     return ConfigurationTable(rows, story.delta, story.clock, story.on_set)
 
 
-def table_of_ledger(path: str | PathLike[str], utility: Utility | None = None) -> ConfigurationTable:
-    """Return the table of a ledger; a campaign may be writing to it.
-
-    Args:
-        path: The ledger.
-        utility: What an answer is worth, where the ledger names code that must not be executed to find out.
-    """
-    table = configuration_table(read_story(path, utility))
+def table_of_story(story: LedgerData) -> ConfigurationTable:
+    """Return the table of a campaign whose story was read from a ledger."""
+    table = configuration_table(story)
     assert table is not None  # noqa: S101 (a ledger has runs, if only none yet)
     return table
 

@@ -174,44 +174,49 @@ def read_story(path: str | PathLike[str], utility: Utility | None = None) -> Led
         utility: What an answer is worth, where the ledger names code that must not be executed to find out.
     """
     with LedgerReader(path) as reader, reader.snapshot():
-        configs = reader.configs
-        outcomes = reader.outcomes()
-        runs = known_runs(outcomes, [request for request, _ in reader.in_flight()])
-        certified, notes = reader.certificates(), reader.events()
-        last = certified[-1] if certified else None
-        utility = utility_of(reader.scenario) or utility
-        lottery = None if utility is None else lottery_of(reader.scenario, utility, len(configs))
-        delta = float(str(reader.scenario.get("delta", 0.1))) if last is None else last.certificate.delta
-        scores = None
-        if utility is not None and len(runs) and 0.0 < delta < 1.0:
-            scores = scores_of(runs, len(configs), utility, lottery, delta)
-        return LedgerData(
-            path=Path(path),
-            names=[config.name for config in configs],
-            settings=[config.parameters for config in configs],
-            origins=[config.origin for config in configs],
-            progress=progress_of(certified, notes),
-            certificate=None if last is None else last.certificate,
-            runs=runs,
-            scores=scores,
-            utility=utility,
-            lottery=lottery,
-            scenario=reader.scenario,
-            in_race=in_race(notes, len(configs)),
-            instances={sample.position: sample.instance for sample in reader.sample_rows()},
-            notes=notes,
-            flags=reader.flags(),
-            failures=reader.newest(_FAILURES_SHOWN, Status.FAILED),
-            rounds=0 if last is None else last.rounds,
-            wall_seconds=reader.clock(),
-            head=reader.head,
-            running=reader.in_use,
-            orphans=int(outcomes["orphan"].sum()),
-            measured=int((outcomes["cpu_ns"] >= 0).sum()),
-            missing=reader.missing,
-            campaign_id=reader.campaign_id,
-            spending=spending_on_record(notes),
-        )
+        return story_of(reader, utility)
+
+
+def story_of(reader: LedgerReader, utility: Utility | None = None) -> LedgerData:
+    """Read a campaign from an open ledger; `read_story` says the rest."""
+    configs = reader.configs
+    outcomes = reader.outcomes()
+    runs = known_runs(outcomes, [request for request, _ in reader.in_flight()])
+    certified, notes = reader.certificates(), reader.events()
+    last = certified[-1] if certified else None
+    utility = utility_of(reader.scenario) or utility
+    lottery = None if utility is None else lottery_of(reader.scenario, utility, len(configs))
+    delta = float(str(reader.scenario.get("delta", 0.1))) if last is None else last.certificate.delta
+    scores = None
+    if utility is not None and len(runs) and 0.0 < delta < 1.0:
+        scores = scores_of(runs, len(configs), utility, lottery, delta)
+    return LedgerData(
+        path=reader.path,
+        names=[config.name for config in configs],
+        settings=[config.parameters for config in configs],
+        origins=[config.origin for config in configs],
+        progress=progress_of(certified, notes),
+        certificate=None if last is None else last.certificate,
+        runs=runs,
+        scores=scores,
+        utility=utility,
+        lottery=lottery,
+        scenario=reader.scenario,
+        in_race=in_race(notes, len(configs)),
+        instances={sample.position: sample.instance for sample in reader.sample_rows()},
+        notes=notes,
+        flags=reader.flags(),
+        failures=reader.newest(_FAILURES_SHOWN, Status.FAILED),
+        rounds=0 if last is None else last.rounds,
+        wall_seconds=reader.clock(),
+        head=reader.head,
+        running=reader.in_use,
+        orphans=int(outcomes["orphan"].sum()),
+        measured=int((outcomes["cpu_ns"] >= 0).sum()),
+        missing=reader.missing,
+        campaign_id=reader.campaign_id,
+        spending=spending_on_record(notes),
+    )
 
 
 def spending_on_record(notes: Sequence[Noted]) -> dict[str, float]:
@@ -295,6 +300,11 @@ class Trend:
             f"{self.runs:,} runs; by chance {self.chance:.0e}). Are instances made, or listed, in an order that means "
             "something? Has the machine changed? Then nothing here is certain"
         )
+
+
+def trend_of_leader(story: LedgerData) -> Trend | None:
+    """The trend in the runs of the recommended configuration; None if there is none to speak of."""
+    return None if story.runs is None else trend_of(story.runs.of(story.leader), len(story.names))
 
 
 def trend_of(runs: KnownRuns, among: int = 1) -> Trend | None:

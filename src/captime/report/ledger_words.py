@@ -2,8 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,112 +26,91 @@ from captime.report.campaigned import (
     time_words,
 )
 from captime.report.known_runs import ANSWERED, KINDS, OPEN, verdict_words
-from captime.report.ledger_data import LedgerData, everything_on_record, trend_of
-from captime.report.words import SAME_TIME, STOPPED, Account, cpu_time, draws_among, next_steps, seeds_of, why_stopped
+from captime.report.ledger_data import LedgerData, everything_on_record, trend_of_leader
+from captime.report.words import SAME_TIME, STOPPED, Assumption, Summary, Support, draws_among, seeds_of
 from captime.runs import Verdict
 from captime.utilities.formula import duration_text
-
-Support = Literal["checked", "assumed", "doubtful"]
 
 OVER = frozenset({"closed", "interrupted"})
 """States in which no process carries the campaign out, so nothing runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """Something that the certificate rests on.
-
-    Attributes:
-        words: What.
-        standing: Whether this was looked up.
-    """
-
-    words: str
-    standing: Support
-
-
-def account_of_story(story: LedgerData) -> Account | None:
-    """What words start from; None before anything is certified."""
-    held = story.certificate
-    if held is None or story.runs is None:
-        return None
-    runs = int(story.runs.attempts.sum())
-    wall = f", {duration_text(round(story.wall_seconds, 1))} on the clock" if story.wall_seconds else ""
-    left = int(story.progress.candidates[-1]) if len(story.progress.candidates) else held.n_configs
-    spent = cpu_time(float(story.runs.cost.sum()), story.clock)
-    plain = _account(story.scenario, held, story.names, story.origins, rounds=story.rounds, runs=runs, left=left)
+def summary_of_story(story: LedgerData) -> Summary:
+    """Return everything there is to tell about a campaign as it stands in its file."""
+    held, runs = story.certificate, story.runs
+    plain = _on_record(story.scenario, story.notes, held, story.names, story.origins)
+    left = int(story.progress.candidates[-1]) if len(story.progress.candidates) else plain.left_of
     return replace(
         plain,
-        cost=f"{spent}, {runs:,} runs{wall}",
-        stopped=stopped_words(story),
-        rests_on=[assumption.words for assumption in assumptions_on_record(story)],
-        first_lines=[("warning", words) for words in doubts_of(story)],
-        more=_next_steps(story, held),
-        runs_everything=everything_on_record(story.notes),
+        rounds=story.rounds,
+        runs=0 if runs is None else int(runs.attempts.sum()),
+        cpu_seconds=0.0 if runs is None else float(runs.cost.sum()),
+        wall_seconds=story.wall_seconds,
+        left=left,
+        running=story.running,
+        rests_on=assumptions_on_record(story),
+        warnings=doubts_of(story),
     )
 
 
-def account_of_ledger(reader: LedgerReader, certified: Certified, stopped: str = "") -> Account:
-    """Return a certificate of a ledger with what there is to tell about it, read without a look at every run.
+def summary_of_ledger(reader: LedgerReader, certified: Certified | None) -> Summary:
+    """Return what there is to tell about a ledger without a look at every run.
 
     Args:
         reader: The ledger.
-        certified: One of its certificates.
-        stopped: Why the campaign ended, or that it is running; in words.
+        certified: One of its certificates; None if there is none yet.
     """
-    configs, runs = reader.configs, sum(count for count, _ in reader.counts().values())
+    configs, counts = reader.configs, reader.counts()
+    held = None if certified is None else certified.certificate
     names, origins = [config.name for config in configs], [config.origin for config in configs]
-    spent = cpu_time(certified.cpu_seconds, reader.scenario.get("clock"))
-    plain = _account(
-        reader.scenario,
-        certified.certificate,
-        names,
-        origins,
-        rounds=certified.rounds,
-        runs=runs,
-        left=certified.candidates,
+    return replace(
+        _on_record(reader.scenario, reader.events(), held, names, origins),
+        rounds=0 if certified is None else certified.rounds,
+        runs=sum(count for count, _ in counts.values()),
+        cpu_seconds=sum(seconds for _, seconds in counts.values()) + reader.orphans()[1],
+        wall_seconds=None if certified is None else reader.clock(),
+        left=None if certified is None else certified.candidates,
+        running=reader.in_use,
     )
-    everything = everything_on_record(reader.events())
-    return replace(plain, cost=f"{spent}, {runs:,} runs", stopped=stopped, runs_everything=everything)
 
 
-def _account(
+def _on_record(
     scenario: Mapping[str, object],
-    held: Certificate,
+    notes: Sequence[Noted],
+    held: Certificate | None,
     names: Sequence[str],
     origins: Sequence[str],
-    *,
-    rounds: int,
-    runs: int,
-    left: int,
-) -> Account:
-    """Return what the record says by itself; cost, end and assumptions are for the caller to add."""
-    options = scenario.get("options")
-    return Account(
+) -> Summary:
+    """Return what the scenario and the notes of a ledger say by themselves; what its runs say is for the caller."""
+    options, seed = scenario.get("options"), scenario.get("seed")
+    asked = isinstance(scenario.get("goal"), int | float) or any(note.kind == "goal" for note in notes)
+    return Summary(
         certificate=held,
         names=names,
         utility=str(scenario.get("utility", "a utility that is not on record")),
         procedure=str(scenario.get("procedure", "a procedure that is not on record")),
         options=options if isinstance(options, dict) else {},
         bound=bound_on_record(scenario),
-        rounds=rounds,
-        runs=runs,
-        cost="",
-        left=left,
-        stopped="",
-        rests_on=(),
+        goal=goal_on_record(scenario, notes) if asked else None,
+        seed=seed if isinstance(seed, int) else None,
+        length=length_on_record(scenario, notes),
+        rounds=0,
+        runs=0,
+        cpu_seconds=0.0,
+        clock=str(scenario.get("clock", "cpu")),
+        left=None,
+        stopped=_end_on_record(notes),
+        runs_everything=everything_on_record(notes),
         pool=len(names),
-        draws=draws_among(origins, held.n_configs),
+        draws=None if held is None else draws_among(origins, held.n_configs),
         seeds=seeds_of(scenario),
     )
 
 
-def _next_steps(story: LedgerData, held: Certificate) -> list[tuple[str, str]]:
-    ends = [str(note.facts.get("because")) for note in story.notes if note.kind == "stopped"]
-    if not ends or story.running:
-        return []
-    steps = next_steps(ends[-1], held, story.goal, length_on_record(story.scenario, story.notes))
-    return [("next steps", steps)] if steps else []
+def _end_on_record(notes: Sequence[Noted]) -> str | None:
+    """Return why the last call ended, by its word; None if it has not, or was cut off."""
+    last = next((note for note in reversed(notes) if note.kind in ("began", "resumed", "stopped")), None)
+    return str(last.facts.get("because")) if last is not None and last.kind == "stopped" else None
 
 
 def length_on_record(scenario: Mapping[str, object], notes: Sequence[Noted]) -> int | None:
@@ -180,17 +158,6 @@ def liveness(*, in_use: bool, owner: Owner | None) -> str:
     return "running" if owner.alive() else "interrupted"
 
 
-def stopped_words(story: LedgerData) -> str:
-    """Return why it ended, or that it is running."""
-    ends = [str(note.facts.get("because")) for note in story.notes if note.kind == "stopped"]
-    last = story.notes[-1].kind if story.notes else ""
-    if story.running and last != "stopped":
-        return "it has not: it is running, or was cut off"
-    if not ends:
-        return "it was cut off; the same command resumes it"
-    return why_stopped(ends[-1], goal_on_record(story.scenario, story.notes))
-
-
 def assumptions_on_record(story: LedgerData) -> list[Assumption]:
     """What the certificate rests on, each with its standing."""
     runs = story.runs
@@ -228,8 +195,7 @@ def assumptions_on_record(story: LedgerData) -> list[Assumption]:
 
 def _in_random_order(story: LedgerData) -> Assumption:
     """Where every run is made once, a trend in the leader's runs tells that the order was not random."""
-    runs = None if story.lottery is None else story.runs
-    trend = None if runs is None else trend_of(runs.of(story.leader), len(story.names))
+    trend = None if story.lottery is None else trend_of_leader(story)
     if trend is None:
         return Assumption(_instances(story), "assumed")
     return Assumption(f"{_instances(story)} But of {story.names[story.leader]}, {trend.words}.", "doubtful")

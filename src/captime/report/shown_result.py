@@ -4,10 +4,10 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 from captime.campaign.result import CampaignResult
-from captime.report.campaigned import account_of_campaign, table_of_campaign
+from captime.report.campaigned import summary_and_table
 from captime.report.charts.chart import Node, element
 from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, as_html, as_text, caption, shown_rows
-from captime.report.words import lines, printable, statement
+from captime.report.words import Summary, lines, printable, statement
 
 _SHOWN_LINES = (
     "warning",
@@ -38,10 +38,14 @@ class Result(CampaignResult):
         """Return the same result with everything to look at."""
         return cls(**{each.name: getattr(result, each.name) for each in fields(CampaignResult)})
 
-    @cached_property
+    @property
     def table(self) -> ConfigurationTable | None:
         """The table of configurations; None if the ledger cannot be read any more, which `trouble` says."""
-        return table_of_campaign(self)
+        return self._told[1]
+
+    @cached_property
+    def _told(self) -> tuple[Summary, ConfigurationTable | None]:
+        return summary_and_table(self)
 
     def configurations(self) -> dict[str, list[object]]:
         """Return the table of configurations as columns: `pandas.DataFrame(result.configurations())`.
@@ -52,10 +56,10 @@ class Result(CampaignResult):
 
     def __str__(self) -> str:
         """Return the certificate in words, the table of configurations, and the most important numbers."""
-        account = account_of_campaign(self)
-        told = [(label, value) for label, value in lines(account) if label in _SHOWN_LINES]
+        summary = self._told[0]
+        told = [(label, value) for label, value in lines(summary) if label in _SHOWN_LINES]
         width = max(len(label) for label, _ in told)
-        text = [statement(account)]
+        text = [statement(summary)]
         if self.table is not None:
             text += ["", as_text(self.table), caption(self.table, len(shown_rows(self.table, ROWS_SHOWN))), ""]
         text += [f"{label.ljust(width)}  {printable(value)}" for label, value in told]
@@ -63,12 +67,12 @@ class Result(CampaignResult):
 
     def _repr_html_(self) -> str:
         """Return the same for a notebook."""
-        account = account_of_campaign(self)
-        whole = element("div", element("p", element("b", statement(account))))
+        summary = self._told[0]
+        whole = element("div", element("p", element("b", statement(summary))))
         if self.table is not None:
             words = caption(self.table, len(shown_rows(self.table, ROWS_SHOWN)))
             whole.add(as_html(self.table), element("p", element("small", words)))
-        rows = [_line(label, value) for label, value in lines(account) if label in _SHOWN_LINES]
+        rows = [_line(label, value) for label, value in lines(summary) if label in _SHOWN_LINES]
         return whole.add(element("table", element("tbody", *rows))).text()
 
 

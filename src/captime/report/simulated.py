@@ -1,4 +1,4 @@
-"""A simulation, in the shape that words and pictures start from: its account, and a story from its trace file."""
+"""A simulation, in the shape that words and pictures start from: its summary, and a story from its trace file."""
 
 import csv
 import json
@@ -10,12 +10,12 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from captime.certificate import Certificate, Population
+from captime.certificate import Population
 from captime.errors import MissingExtra, ScenarioError
 from captime.files import check_limited, open_limited
 from captime.procedures.baselines import BASELINES
 from captime.report.ledger_data import LedgerData, ProgressCurve
-from captime.report.words import SAME_TIME, STOPPED_ON_RECORD, Account, cpu_time, rounded_up, why_stopped
+from captime.report.words import SAME_TIME, Assumption, Summary, rounded_up, summary_json
 from captime.scenario.spec import goal_of
 from captime.simulation import Pooled, Simulation
 from captime.trace import BOOK_COLUMNS, COLUMNS, Trace
@@ -28,11 +28,9 @@ _CROSSED = (
 )
 
 
-def account_of_simulation(result: Simulation) -> Account:
-    """Everything there is to tell about it."""
+def summary_of_simulation(result: Simulation) -> Summary:
+    """Return everything there is to tell about it."""
     outcome = result.outcome
-    told = "free of charge (a hypothetical oracle)" if result.procedure == "oracle" else cpu_time(result.cpu_seconds)
-    runs = int(outcome.runs.sum())
     more = []
     if result.procedure in BASELINES:
         more.append(("its own guarantee", BASELINES[result.procedure].guarantee))
@@ -43,20 +41,22 @@ def account_of_simulation(result: Simulation) -> Account:
         more.append(("capping floor", hidden))
     if outcome.crossed:
         more.append(("warning", _CROSSED.format(outcome.crossed)))
-    goal = goal_of(result.procedure, result.options, result.epsilon)
-    return Account(
+    return Summary(
         certificate=result.certificate,
         names=result.table.configs,
         utility=str(result.utility),
         procedure=result.procedure,
         options=result.options,
         bound=result.bound,
+        goal=goal_of(result.procedure, result.options, result.epsilon),
+        seed=result.seed,
         rounds=outcome.rounds,
-        runs=runs,
-        cost=f"{told}, {runs:,} runs, {result.accounting} accounting",
+        runs=int(outcome.runs.sum()),
+        cpu_seconds=result.cpu_seconds,
+        accounting=result.accounting,
         left=len(outcome.candidates),
-        stopped=why_stopped(outcome.stopped, goal, STOPPED_ON_RECORD),
-        rests_on=simulation_assumptions(result),
+        stopped=outcome.stopped,
+        rests_on=[Assumption(words) for words in simulation_assumptions(result)],
         more=more,
         # Every configuration of a pool has been run.
         pool=int(np.count_nonzero(outcome.runs)),
@@ -150,47 +150,15 @@ def _assumptions_on_space(result: Simulation, pooled: Pooled) -> list[str]:
 # A simulation as one JSON object: the same keys for every procedure.
 
 
-def certificate_json(held: Certificate, names: Sequence[str]) -> dict[str, object]:
-    """The statement itself."""
-    return {
-        "config": held.config,
-        "config_name": names[held.config],
-        "epsilon": held.epsilon,
-        "delta": held.delta,
-        "gamma": held.gamma,
-        "utility_low": held.utility_low,
-        "utility_high": held.utility_high,
-        "challenger": None if held.challenger is None else names[held.challenger],
-        "mode": held.mode,
-        "delta_shares": dict(held.shares),
-        "population": held.population.value,
-        "instances": held.instances,
-        "instances_run": held.instances_run,
-        "other": None if held.other is None else certificate_json(held.other, names),
-    }
-
-
 def as_json(result: Simulation) -> dict[str, object]:
     """Everything a program could want to know; infinity, which JSON lacks, becomes null."""
-    held, outcome = result.certificate, result.outcome
+    outcome = result.outcome
     told: dict[str, object] = {
-        "certificate": certificate_json(held, result.table.configs),
-        "procedure": result.procedure,
-        "options": {name: str(value) for name, value in result.options.items()},
-        "bound": result.bound,
-        "utility": str(result.utility),
-        "epsilon_goal": result.epsilon,
+        **summary_json(summary_of_simulation(result)),
         "source": result.table.name,
-        "n_configs": result.table.n_configs,
-        "cpu_seconds": result.cpu_seconds,
-        "cpu_days": result.cpu_seconds / 86400,
         "matrix_cpu_seconds": result.matrix_cpu_seconds,
         "cpu_seconds_restart": result.cpu_seconds_under("restart"),
         "cpu_seconds_resume": result.cpu_seconds_under("resume"),
-        "accounting": result.accounting,
-        "runs": int(outcome.runs.sum()),
-        "rounds": outcome.rounds,
-        "candidates_left": len(outcome.candidates),
         "candidates": [result.table.configs[config] for config in outcome.candidates.tolist()],
         "captimes": _by_name(result, outcome.captimes.tolist()),
         "samples": _by_name(result, outcome.samples.tolist()),
@@ -198,14 +166,10 @@ def as_json(result: Simulation) -> dict[str, object]:
         "cpu_seconds_by_purpose": {**outcome.spending, "of_these_repeated": outcome.rerun_seconds["restart"]}
         if outcome.spending
         else None,
-        "capping_floor": float(outcome.capping[held.config]),
+        "capping_floor": float(outcome.capping[result.certificate.config]),
         "crossed": outcome.crossed,
-        "stopped": outcome.stopped,
-        "runs_everything": outcome.runs_everything,
         "sampling": result.sampling,
-        "seed": result.seed,
         "population": result.population,
-        "assumptions": simulation_assumptions(result),
         "notes": list(result.table.notes),
     }
     if isinstance(result.table, Pooled):

@@ -7,12 +7,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from captime.campaign.measurement import SURVEY, measured_runs
+from captime.campaign.measurement import measured_runs
 from captime.campaign.validation import Validation, Worth, validation_of
 from captime.certificate import Certificate
 from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.rows import SampleRow
+from captime.procedures.survey import SURVEY
 from captime.report.charts.chart import Node, element
 from captime.report.ledger_data import LedgerData
 from captime.report.words import printable, rounded_down, rounded_up

@@ -1,4 +1,4 @@
-"""Results in plain words: the account of a campaign, its statement, and slots.
+"""The summary of a result, and its statement in plain words; and what runs on which slot.
 
 Numbers are rounded outward: what is printed is never stronger than what holds.
 """
@@ -6,64 +6,179 @@ Numbers are rounded outward: what is printed is never stronger than what holds.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from captime.campaign.abort_rules import HOPELESS, UNANSWERED
 from captime.certificate import Certificate, Population
 from captime.ledger.ownership import SlotUse
+from captime.procedures.survey import SURVEY
 from captime.scenario.spec import Goal
 from captime.utilities.formula import duration_text
 
+Support = Literal["checked", "assumed", "doubtful"]
+
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What was asked, what came out, and what it rests on.
+class Assumption:
+    """Something that the certificate rests on.
 
     Attributes:
-        certificate: The statement.
-        names: Of the configurations, by index.
-        utility: What answers are worth, as text.
-        procedure: Who decided.
-        options: Its options, as given.
-        bound: The bound it used.
-        rounds: Decisions taken.
-        runs: Executions.
-        cost: What it cost, in words.
-        left: How many candidates are left.
-        stopped: Why it ended, in words.
-        rests_on: What the certificate assumes, in words a user can check.
-        first_lines: Labelled lines that come before all others, because they change how the rest is to be read.
-        more: Further labelled lines.
-        pool: How many configurations there are by now, if there may be more than the certificate speaks of.
-        seeds: With how many seeds the program runs each instance; 0 if it is given none.
-        draws: On a space, how many of those that the certificate speaks of were drawn at random; None if not known.
-        candidates: What configurations are called.
-        runs_everything: Whether every run of the set was ordered at once, because nothing was cheaper.
+        words: What.
+        standing: Whether this was looked up; None where the source does not say.
     """
 
-    certificate: Certificate
+    words: str
+    standing: Support | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What was asked, what came out, and what it rests on.
+
+    One record for the terminal, `--json`, `status`, the report and the dashboard, whatever it was made from: a campaign
+    that has just ended, a ledger, or a simulation. What the source does not know is None.
+
+    Attributes:
+        certificate: The statement; None before the first.
+        names: Of the configurations, by index; on a space there may be more than the certificate speaks of.
+        utility: What answers are worth, as text.
+        procedure: Name of the procedure.
+        options: Its options, as given.
+        bound: The bound it used.
+        goal: What was asked for.
+        seed: From which instances and captimes were drawn.
+        length: How many positions the stream has; None also for a stream without end.
+        rounds: Decisions taken.
+        runs: Executions.
+        cpu_seconds: What they cost, by the clock in use.
+        wall_seconds: How long it took, all calls together.
+        clock: `cpu` or `wall`.
+        accounting: How runs that are made again are counted; None of real programs, where every run costs its time.
+        left: How many candidates are left.
+        stopped: Why it ended, by the word that a ledger has for it; None while it has not.
+        running: Whether a process is at work on it.
+        runs_everything: Whether every run of the set was ordered at once, because nothing was cheaper.
+        pool: How many configurations there are by now, if there may be more than the certificate speaks of.
+        draws: On a space, how many of those that the certificate speaks of were drawn at random.
+        seeds: With how many seeds the program runs each instance; 0 if it is given none.
+        candidates: What configurations are called.
+        rests_on: What the certificate assumes, in words a user can check.
+        warnings: What makes the certificate doubtful, or might.
+        more: Further labelled lines, which only this source has.
+    """
+
+    certificate: Certificate | None
     names: Sequence[str]
     utility: str
     procedure: str
     options: Mapping[str, object]
     bound: str
+    goal: Goal | None
     rounds: int
     runs: int
-    cost: str
-    left: int
-    stopped: str
-    rests_on: Sequence[str]
-    first_lines: Sequence[tuple[str, str]] = ()
-    more: Sequence[tuple[str, str]] = ()
+    cpu_seconds: float
+    left: int | None
+    seed: int | None = None
+    length: int | None = None
+    wall_seconds: float | None = None
+    clock: str = "cpu"
+    accounting: str | None = None
+    stopped: str | None = None
+    running: bool = False
+    runs_everything: bool = False
     pool: int = 0
     draws: int | None = None
     seeds: int = 0
     candidates: str = "configurations"
-    runs_everything: bool = False
+    rests_on: Sequence[Assumption] = ()
+    warnings: Sequence[str] = ()
+    more: Sequence[tuple[str, str]] = ()
 
     @property
     def left_of(self) -> int:
         """Return the size of the pool, including configurations added after the certificate."""
-        return max(self.pool, self.certificate.n_configs)
+        return self.pool if self.certificate is None else max(self.pool, self.certificate.n_configs)
+
+    @property
+    def epsilon_goal(self) -> float:
+        """Return the epsilon asked for; 0 for none."""
+        return 0.0 if self.goal is None else self.goal.epsilon
+
+    @property
+    def cost(self) -> str:
+        """Return what it cost, in words."""
+        runs = f"{self.runs:,} runs"
+        if self.accounting is not None:
+            told = (
+                "free of charge (a hypothetical oracle)" if self.procedure == "oracle" else cpu_time(self.cpu_seconds)
+            )
+            return f"{told}, {runs}, {self.accounting} accounting"
+        wall = f", {duration_text(self.wall_seconds)} on the clock" if self.wall_seconds else ""
+        return f"{cpu_time(self.cpu_seconds, self.clock)}, {runs}{wall}"
+
+    @property
+    def why_stopped(self) -> str:
+        """Return why it ended, in words, or that it is running."""
+        if self.stopped is None:
+            return (
+                "it has not: it is running, or was cut off"
+                if self.running
+                else "it was cut off; the same command resumes it"
+            )
+        reasons = STOPPED if self.accounting is None else STOPPED_ON_RECORD
+        return why_stopped(self.stopped, self.goal or Goal(0.0), reasons)
+
+    @property
+    def next_steps(self) -> str:
+        """Return what can be done if the campaign has used up its instances; nothing otherwise."""
+        on_programs = self.accounting is None and self.procedure != SURVEY
+        if self.certificate is None or self.stopped is None or not on_programs:
+            return ""
+        return next_steps(self.stopped, self.certificate, self.epsilon_goal, self.length)
+
+
+def certificate_json(held: Certificate, names: Sequence[str]) -> dict[str, object]:
+    """Return the statement itself as one JSON object."""
+    return {
+        "config": held.config,
+        "config_name": names[held.config],
+        "epsilon": held.epsilon,
+        "delta": held.delta,
+        "gamma": held.gamma,
+        "utility_low": held.utility_low,
+        "utility_high": held.utility_high,
+        "challenger": None if held.challenger is None else names[held.challenger],
+        "mode": held.mode,
+        "delta_shares": dict(held.shares),
+        "population": held.population.value,
+        "instances": held.instances,
+        "instances_run": held.instances_run,
+        "other": None if held.other is None else certificate_json(held.other, names),
+    }
+
+
+def summary_json(summary: Summary) -> dict[str, object]:
+    """Return the part of the JSON object that campaigns and simulations have in common."""
+    held = summary.certificate
+    return {
+        "certificate": None if held is None else certificate_json(held, summary.names),
+        "procedure": summary.procedure,
+        "options": {name: str(value) for name, value in summary.options.items()},
+        "bound": summary.bound,
+        "utility": summary.utility,
+        "epsilon_goal": summary.epsilon_goal,
+        "n_configs": len(summary.names),
+        "cpu_seconds": summary.cpu_seconds,
+        "cpu_days": summary.cpu_seconds / 86400,
+        "accounting": summary.accounting or "restart",
+        "runs": summary.runs,
+        "rounds": summary.rounds,
+        "candidates_left": summary.left,
+        "stopped": summary.stopped,
+        "runs_everything": summary.runs_everything,
+        "seed": summary.seed,
+        "assumptions": [each.words for each in summary.rests_on],
+    }
 
 
 def draws_among(origins: Sequence[str], n_configs: int) -> int | None:
@@ -135,11 +250,16 @@ def cpu_time(seconds: float, clock: object = "cpu") -> str:
     return f"{duration_text(seconds)} of {time_word(clock)}"
 
 
-def statement(account: Account) -> str:
+UNCERTIFIED = "Nothing is certified yet."
+
+
+def statement(summary: Summary) -> str:
     """Return the certificate as one or two sentences, each about the instances it names."""
-    held = account.certificate
-    claim = _claim(account)
-    return f"{claim} {_other_claim(account)}" if held.other is not None and _claims(held) else claim
+    held = summary.certificate
+    if held is None:
+        return UNCERTIFIED
+    claim = _claim(summary, held)
+    return f"{claim} {_other_claim(summary, held.other)}" if held.other is not None and _claims(held) else claim
 
 
 def _claims(held: Certificate) -> bool:
@@ -147,9 +267,9 @@ def _claims(held: Certificate) -> bool:
     return held.n_configs > 1 and held.mode != "nothing" and held.epsilon < 1.0
 
 
-def _set_words(account: Account, held: Certificate) -> str:
+def _set_words(summary: Summary, held: Certificate) -> str:
     """Return the set that a claim about exactly these instances is about, with its seeds."""
-    count, seeds = held.instances or 0, account.seeds
+    count, seeds = held.instances or 0, summary.seeds
     if seeds > 1:
         return f"exactly these {count // seeds:,} instances with {seeds} seeds each"
     return f"exactly these {count:,} instances" + (" with these seeds" if seeds else "")
@@ -166,13 +286,10 @@ def _run_words(held: Certificate) -> str:
     return f"certain if all were run; {run:,} of {count:,} were"
 
 
-def _other_claim(account: Account) -> str:
+def _other_claim(summary: Summary, other: Certificate) -> str:
     """Return the sentence about the other population."""
-    other = account.certificate.other
-    if other is None:
-        return ""
     if other.population is Population.THESE:
-        about = f"On {_set_words(account, other)}"
+        about = f"On {_set_words(summary, other)}"
         if other.epsilon >= 1.0:
             return f"{about}: nothing is certified yet."
         near = f"within {rounded_up(other.epsilon)}" if other.epsilon > 0 else "the best"
@@ -183,29 +300,28 @@ def _other_claim(account: Account) -> str:
     return f"{about}: {f'within {rounded_up(other.epsilon)}' if other.epsilon > 0 else 'the best'}."
 
 
-def _claim(account: Account) -> str:
+def _claim(summary: Summary, held: Certificate) -> str:
     """Return the sentence about the population that was chosen."""
-    held = account.certificate
-    name = printable(account.names[held.config])
+    name = printable(summary.names[held.config])
     if held.n_configs == 1:
         return f"{name} is the only configuration, so there is nothing to compare it with."
     if held.mode == "nothing":
         return (
-            f"{name} is what {account.procedure} recommends among {held.n_configs} configurations. It certifies "
+            f"{name} is what {summary.procedure} recommends among {held.n_configs} configurations. It certifies "
             "nothing about utility."
         )
     if held.epsilon >= 1.0:
-        return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} {account.candidates}."
-    best = f"the best of these {held.n_configs} {account.candidates}"
+        return f"Nothing is certified yet; {name} is only the first guess among {held.n_configs} {summary.candidates}."
+    best = f"the best of these {held.n_configs} {summary.candidates}"
     if held.gamma == 0.0:
         best = "the best there can be, in this space or any other"
     near = f"is within {rounded_up(held.epsilon)} of {best}" if held.epsilon > 0 else f"is {best}"
     if held.gamma:
-        near = _near_in_space(account, held.gamma)
+        near = _near_in_space(summary, held, held.gamma)
     if held.population is Population.THESE:
         # Two commas at least stand before it on a space.
         comma = "" if held.gamma is None else ","
-        near += f"{comma} on {_set_words(account, held)} ({_run_words(held)})"
+        near += f"{comma} on {_set_words(summary, held)} ({_run_words(held)})"
     if held.delta == 0:
         return f"On this table, where nothing is left to chance, {name} {near}."
     return (
@@ -213,12 +329,11 @@ def _claim(account: Account) -> str:
     )
 
 
-def _near_in_space(account: Account, gamma: float) -> str:
+def _near_in_space(summary: Summary, held: Certificate, gamma: float) -> str:
     """Both halves of the claim (docs/pools.md): about the space, which draws speak for, and about each one tried."""
-    held = account.certificate
     space = f"the best configuration outside the top {rounded_up(100 * gamma, 1)} % of the space"
-    first = "first " if account.left_of > held.n_configs else ""
-    draws = "" if account.draws is None else f" ({account.draws} of them random draws)"
+    first = "first " if summary.left_of > held.n_configs else ""
+    draws = "" if summary.draws is None else f" ({summary.draws} of them random draws)"
     tried = f"each of the {first}{held.n_configs} configurations tried{draws}"
     if held.epsilon > 0:
         return f"is within {rounded_up(held.epsilon)} of {space}, and of {tried}"
@@ -236,26 +351,34 @@ def gamma_words(held: Certificate, digits: int = 4) -> str:
     return "0 (whole space)" if held.gamma == 0.0 else rounded_up(held.gamma, digits)
 
 
-def lines(account: Account) -> list[tuple[str, str]]:
-    """The rest of the certificate, as labelled lines."""
-    held = account.certificate
-    interval = f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)} under {account.utility}"
+def lines(summary: Summary) -> list[tuple[str, str]]:
+    """Return the rest of the certificate, as labelled lines; none before the first."""
+    held = summary.certificate
+    if held is None:
+        return []
+    interval = f"between {rounded_down(held.utility_low)} and {rounded_up(held.utility_high)} under {summary.utility}"
     found = [
-        *account.first_lines,
+        *(("warning", words) for words in summary.warnings),
         *claim_lines(held),
         ("expected utility", interval),
-        ("cost", account.cost),
-        ("candidates left", f"{account.left:,} of {account.left_of:,}"),
+        ("cost", summary.cost),
+        ("candidates left", left_words(summary)),
     ]
     if held.challenger is not None and held.epsilon > 0:
-        found.append(("closest rival", printable(account.names[held.challenger])))
-    found += [("stopped because", account.stopped), ("procedure", _procedure_line(account))]
-    if account.runs_everything:
+        found.append(("closest rival", printable(summary.names[held.challenger])))
+    found += [("stopped because", summary.why_stopped), ("procedure", _procedure_line(summary))]
+    if summary.runs_everything:
         found.append(("way", RUNS_EVERYTHING))
     if held.delta > 0 and held.n_configs > 1:
         each = "for each of the two claims, " if held.other is not None else ""
         found.append(("delta covers", each + _COVERS[held.mode]))
-    return [*found, *account.more]
+    steps = summary.next_steps
+    return [*found, *([("next steps", steps)] if steps else []), *summary.more]
+
+
+def left_words(summary: Summary) -> str:
+    """Return how many candidates are left of how many."""
+    return f"{summary.left or 0:,} of {summary.left_of:,}"
 
 
 def claim_lines(held: Certificate) -> list[tuple[str, str]]:
@@ -290,10 +413,10 @@ RUNS_EVERYTHING = (
 """Said where a procedure ordered every run of the set at once."""
 
 
-def _procedure_line(account: Account) -> str:
-    options = "".join(f", {name} = {value}" for name, value in account.options.items())
-    rounds = account.rounds
-    return f"{account.procedure}{options}; bound {account.bound}; {rounds:,} decision{'s' if rounds != 1 else ''}"
+def _procedure_line(summary: Summary) -> str:
+    options = "".join(f", {name} = {value}" for name, value in summary.options.items())
+    rounds = summary.rounds
+    return f"{summary.procedure}{options}; bound {summary.bound}; {rounds:,} decision{'s' if rounds != 1 else ''}"
 
 
 def slot_names(seats: Sequence[SlotUse]) -> list[str]:

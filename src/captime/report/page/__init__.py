@@ -14,10 +14,20 @@ from captime.report.charts.chart import Cell, Chart, Child, FigureTable, Node, R
 from captime.report.charts.svg import Frame, draw
 from captime.report.configurations import as_html, caption, configuration_table, shown_rows
 from captime.report.ledger_data import LedgerData
-from captime.report.ledger_words import account_of_story, assumptions_on_record, decisions, quality
+from captime.report.ledger_words import decisions, quality, summary_of_story
 from captime.report.validated import Validated, validation_section
 from captime.report.views.parameters import INACTIVE, parameter_order, value_text
-from captime.report.words import gamma_words, lines, rounded_down, rounded_up, statement, time_word
+from captime.report.words import (
+    UNCERTIFIED,
+    Assumption,
+    gamma_words,
+    left_words,
+    lines,
+    rounded_down,
+    rounded_up,
+    statement,
+    time_word,
+)
 from captime.utilities.formula import duration_text
 
 # The report: certificate, figures and tables in one file.
@@ -126,40 +136,38 @@ def _header(story: LedgerData, views: Sequence[View]) -> Node:
 
 
 def _certificate(story: LedgerData) -> Node:
-    account = account_of_story(story)
+    summary = summary_of_story(story)
+    held = summary.certificate
     section = element("section", class_="certificate", id="certificate")
     if story.missing:
         section.add(element("p", f"This is an older state of the campaign. {story.missing}."))
-    if account is None:
+    if held is None:
         why = (
             "This is a trace: it has decisions, but no runs and no certificate. A report of a ledger has all figures."
             if story.runs is None
-            else "Nothing is certified yet."
+            else UNCERTIFIED
         )
         last = f"Last decision: epsilon {story.progress.epsilon[-1]:.4f}. " if len(story.progress.epsilon) else ""
         return section.add(element("p", last + why, class_="statement"))
-    held = account.certificate
-    section.add(element("p", statement(account), class_="statement"))
+    section.add(element("p", statement(summary), class_="statement"))
     section.add(
         element(
             "dl",
             *(_tile("epsilon", rounded_up(held.epsilon, 3)), _tile("probability", f"{100 * (1 - held.delta):g} %")),
             *([] if held.gamma is None else [_tile("gamma", gamma_words(held, 3))]),
             _tile("expected utility", f"{rounded_down(held.utility_low, 3)} to {rounded_up(held.utility_high, 3)}"),
-            _tile("candidates left", f"{account.left:,} of {account.left_of:,}"),
+            _tile("candidates left", left_words(summary)),
             _tile(time_word(story.clock), _spent(story)),
             class_="tiles",
         )
     )
     details = element("div", class_="columns")
-    details.add(_list("In numbers", lines(account)))
+    details.add(_list("In numbers", lines(summary)))
     details.add(
         element(
             "div",
             element("h3", "This rests on"),
-            element(
-                "ul", *(_assumption(each.words, each.standing) for each in assumptions_on_record(story)), class_="rests"
-            ),
+            element("ul", *(_assumption(each) for each in summary.rests_on), class_="rests"),
             _list("Measurement quality", quality(story)),
         )
     )
@@ -190,8 +198,9 @@ def _tile(label: str, value: str) -> Node:
     return element("div", element("dt", label), element("dd", value))
 
 
-def _assumption(words: str, standing: str) -> Node:
-    return element("li", element("span", standing, class_=f"standing {standing}"), " ", words)
+def _assumption(assumed: Assumption) -> Node:
+    standing = assumed.standing or ""
+    return element("li", element("span", standing, class_=f"standing {standing}"), " ", assumed.words)
 
 
 def _list(title: str, rows: Sequence[tuple[str, str]]) -> Node:
