@@ -9,6 +9,7 @@ from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Certificate, Orders
 from captime.procedures.protocol import KeepsBook, LooksAhead, Procedure
 from captime.procedures.turns import TakesTurns
+from captime.runs import never
 from captime.sources.replay import Replay
 from captime.trace import Decisions, Incidents, Trace
 
@@ -59,17 +60,13 @@ class Outcome:
     runs_everything: bool = False
 
 
-def _never() -> bool:
-    return False
-
-
 def drive(
     procedure: Procedure,
     replay: Replay,
     *,
     budget: float = np.inf,
     observer: Observer | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
 ) -> Outcome:
     """Ask, answer, tell, until the procedure is content, the CPU budget is spent or the loop is interrupted.
 

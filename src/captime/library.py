@@ -37,6 +37,7 @@ from captime.live import Observer
 from captime.programs.protocol import did_you_mean
 from captime.report.campaign_view import shown_progress
 from captime.report.shown_result import Result
+from captime.runs import never
 from captime.scenario import Scenario, scenario_of
 from captime.scenario.configurations import SpaceLike, section_for
 from captime.scenario.errors import shown
@@ -53,10 +54,6 @@ Instances = str | Iterable[Any] | Mapping[str, Any]
 Files = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _REFERENCE = re.compile(r"[\w./]+:[\w.]+")
-
-
-def _never() -> bool:
-    return False
 
 
 def configure(
@@ -79,7 +76,7 @@ def configure(
     wall: float | str | None = None,
     progress: bool = True,
     client: Any = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     folder: str | PathLike[str] = ".",
     **more: Any,
 ) -> Result:
@@ -186,7 +183,7 @@ def validate(
     jobs: int | None = None,
     progress: bool = True,
     client: Any = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
 ) -> Validation:
     """Run chosen configurations on held-out instances, as `captime validate` does for a scenario.
 

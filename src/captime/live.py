@@ -18,7 +18,7 @@ from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
 from captime.procedures.protocol import KeepsBook, Procedure
-from captime.runs import RunOutcome, RunRequest
+from captime.runs import RunOutcome, RunRequest, never
 from captime.trace import Decisions, Trace
 
 # An unfinished run is looked at again once it is this many times as old as at the last look: sooner tells little.
@@ -100,10 +100,6 @@ class LiveOutcome:
     runs_everything: bool = False
 
 
-def _never() -> bool:
-    return False
-
-
 def drive_parallel(
     procedure: Procedure,
     executor: Executor,
@@ -113,7 +109,7 @@ def drive_parallel(
     deadline: float = np.inf,
     look_every: float = 1.0,
     observer: Observer | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     journal: Journal | None = None,
 ) -> LiveOutcome:
     """Keep all slots at work until the procedure is content, a limit is reached, or the loop is interrupted.

@@ -130,10 +130,14 @@ class Ladder:
         """See the protocol."""
         completed = self.completes(seconds, level, position)
         low = worth * completed
-        # A run that is not done by κ, a crash included, counts u(κ) at its high end: see Hoeffding on the range.
-        high = ~completed * self.worth_at_rung.take(level)
-        high += low
-        return completed, low, high
+        return completed, low, low + self._hidden(seconds, completed) * self.worth_at_rung.take(level)
+
+    def _hidden(self, seconds: FloatArray, completed: BoolArray) -> BoolArray:  # noqa: ARG002 (for those that look)
+        """Return which runs count u(κ) at their high end: those that are not done by κ, crashes included.
+
+        See Hoeffding on the range.
+        """
+        return ~completed
 
     def alive(self, seconds: FloatArray, level: IntArray, position: IntArray) -> FloatArray:  # noqa: ARG002 (as above)
         """See the protocol. Never below u(κ), where the range of the high ends at this level stops."""
@@ -151,18 +155,9 @@ class UtilityLadder(Ladder):
     The high end of a failed run is 0 and not u(κ), so that everything is known exactly once every run has ended.
     """
 
-    def settled(
-        self,
-        seconds: FloatArray,
-        worth: FloatArray,
-        level: IntArray,
-        position: IntArray,
-    ) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """See the protocol."""
-        completed = self.completes(seconds, level, position)
-        low = worth * completed
-        hidden = ~completed & np.isfinite(seconds)
-        return completed, low, low + hidden * self.worth_at_rung.take(level)
+    def _hidden(self, seconds: FloatArray, completed: BoolArray) -> BoolArray:
+        """See `Ladder`: a failed run is not among them."""
+        return ~completed & np.isfinite(seconds)
 
 
 # Random captimes: chance draws how long a run may take, from the user's own utility, so that no utility is hidden.

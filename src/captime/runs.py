@@ -268,3 +268,8 @@ class RunOutcome:
     def unbegun(self) -> bool:
         """Whether an unfit machine refused the run before it began, so that it can begin later without any bias."""
         return self.measured is not None and UNBEGUN in self.measured.flags
+
+
+def never() -> bool:
+    """Answer False: the default for functions that are asked before every lap whether to stop."""
+    return False

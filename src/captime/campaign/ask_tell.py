@@ -8,7 +8,7 @@ ledger, everything is on disk before it is decided from, and the same call resum
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -32,12 +32,9 @@ from captime.campaign.identity import (
     check_identity,
     known_instances,
     remembered,
-    schedule_on_record,
-    short_captimes_on_record,
-    step_on_record,
 )
 from captime.campaign.journal import LedgerJournal, Recorder
-from captime.campaign.resume import Steering, first_goal, new_changes
+from captime.campaign.resume import Steering, first_asked, new_changes
 from captime.certificate import Certificate
 from captime.errors import ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
@@ -226,14 +223,7 @@ class AskTell:
 
     def _resume(self, ledger: Ledger, growth: Growth) -> None:
         question = self._question
-        length = ledger.scenario.get("length", question.stream.length)
-        begun = replace(
-            question.begun_towards(first_goal(question, ledger)),
-            duel_step=step_on_record(ledger.scenario),
-            short_captimes=short_captimes_on_record(ledger.scenario),
-            schedule=schedule_on_record(ledger.scenario),
-        )
-        length = None if length is None else int(str(length))
+        begun, length = first_asked(question, ledger)
         self._procedure, self._evidence, roster = self._fresh_books(begun, length)
         self._recorder = Recorder(ledger, len(question.configs), self._clock)
         recorder, procedure = self._recorder, self._procedure

@@ -21,6 +21,7 @@ from captime.ledger import LedgerReader
 from captime.live import Observer
 from captime.programs.function import FunctionProgram
 from captime.programs.protocol import Program
+from captime.runs import never
 from captime.scenario.spec import WHICH_CLUSTER, CampaignQuestion, CampaignSpec, RunSettings, StopRules, allowed_cores
 
 
@@ -158,17 +159,13 @@ def _with_jobs(manner: RunSettings, jobs: int | None, *, oversubscribe: bool) ->
 _PATIENCE_SECONDS = 86400.0
 
 
-def _never() -> bool:
-    return False
-
-
 @contextmanager
 def executor_of(
     spec: CampaignSpec,
     ledger: Path,
     client: Any = None,
     jobs: int | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
 ) -> Iterator[MakeExecutor | None]:
     """What makes the slots of a campaign; None for slots on this machine. A cluster that was started ends with it.
 

@@ -128,7 +128,7 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
     effort = options.get("effort") if isinstance(options, dict) and scenario.wishes.effort is None else None
     begun = len(listed["list"]) if isinstance(listed, dict) and "list" in listed else None
     return replace(
-        _with_seed(scenario.with_effort(effort), seed),
+        with_seed_on_record(scenario.with_effort(effort), seed),
         known=known,
         begun_with=begun,
         recorded_population=population,
@@ -146,10 +146,11 @@ def with_recorded_seed(scenario: Scenario, path: Path) -> Scenario:
     if not path.exists():
         return scenario
     with LedgerReader(path) as reader:
-        return _with_seed(scenario, reader.scenario.get("seed"))
+        return with_seed_on_record(scenario, reader.scenario.get("seed"))
 
 
-def _with_seed(scenario: Scenario, seed: object) -> Scenario:
+def with_seed_on_record(scenario: Scenario, seed: object) -> Scenario:
+    """Return the scenario with the seed that a ledger names; a seed that the file names stays."""
     return replace(scenario, drawn_seed=seed) if isinstance(seed, int) else scenario
 
 

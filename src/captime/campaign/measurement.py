@@ -19,13 +19,9 @@ from captime.ledger import LedgerReader
 from captime.ledger.reading import Columns, which_mean
 from captime.live import Observer
 from captime.procedures.survey import SURVEY, Survey
-from captime.runs import Meaning
+from captime.runs import Meaning, never
 from captime.scenario.spec import CampaignQuestion, RunSettings
 from captime.sources import RuntimeTable
-
-
-def _never() -> bool:
-    return False
 
 
 def measure(
@@ -36,7 +32,7 @@ def measure(
     instances: int | None = None,
     manner: RunSettings | None = None,
     observer: Observer | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     make_executor: MakeExecutor | None = None,
 ) -> CampaignResult:
     """Make all runs that are still missing in this ledger.
@@ -122,10 +118,18 @@ def table_of(path: Path, name: str, captime: float) -> RuntimeTable:
 
 
 def measured_runs(path: Path, name: str, captime: float, *, unbroken: bool = False) -> tuple[RuntimeTable, FloatArray]:
+    """Return all runs of the survey in this file; see `runs_of_survey`."""
+    with LedgerReader(path) as reader:
+        return runs_of_survey(reader, name, captime, unbroken=unbroken)
+
+
+def runs_of_survey(
+    reader: LedgerReader, name: str, captime: float, *, unbroken: bool = False
+) -> tuple[RuntimeTable, FloatArray]:
     """Return all runs of a survey on the positions where none is missing, those that were given up included.
 
     Args:
-        path: The ledger.
+        reader: The ledger.
         name: Of the table.
         captime: For every run, in seconds.
         unbroken: Only positions before the first one with a missing run. In a survey that was stopped, long runs are
@@ -135,16 +139,15 @@ def measured_runs(path: Path, name: str, captime: float, *, unbroken: bool = Fal
         The table, in which a given-up run stands as cut, and of the same shape the CPU seconds after which given-up
         runs were last seen unfinished; not a number for all other runs.
     """
-    with LedgerReader(path) as reader:
-        configs = [config.name for config in reader.configs]
-        samples, columns = reader.sample_rows(), reader.outcomes()
-        clock = reader.scenario.get("clock", "cpu")
+    configs = [config.name for config in reader.configs]
+    samples, columns = reader.sample_rows(), reader.outcomes()
+    clock = reader.scenario.get("clock", "cpu")
     seconds, unfinished = _seconds(columns, len(configs), captime)
     broken = np.isnan(seconds).any(axis=0)
     whole = np.flatnonzero(~np.maximum.accumulate(broken) if unbroken else ~broken)
     if len(whole) == 0:
         raise ScenarioError(
-            f"{path}: there is no instance yet on which every configuration was run; continue measuring"
+            f"{reader.path}: there is no instance yet on which every configuration was run; continue measuring"
         )
     named = {sample.position: sample.instance for sample in samples}
     notes = [f"measured by captime measure; captime {captime:g} s on the {clock} clock"]
@@ -237,7 +240,7 @@ def compare_until(
     instances: int | None = None,
     manner: RunSettings | None = None,
     observer: Observer | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     make_executor: MakeExecutor | None = None,
 ) -> Compared:
     """Run the configurations of a question on its instances until enough is known; resume what the ledger holds.
@@ -293,30 +296,31 @@ class _Watch:
 
     def look(self) -> bool:
         """Look at the runs there are."""
-        ends = self._ends()
+        with LedgerReader(self._path) as reader:
+            ends = self._ends(reader)
         self.done = ends is not None and self._decided(*ends)
         return self.done
 
     def empty(self) -> bool:
         """Tell whether there is no instance yet on which all configurations were run."""
-        return self._ends() is None
+        with LedgerReader(self._path) as reader:
+            return self._ends(reader) is None
 
     def compared(self, stopped: str, trouble: CaptimeError | None = None) -> Compared:
         """Return everything there is."""
-        ends = self._ends()
+        with LedgerReader(self._path) as reader:
+            ends, counts = self._ends(reader), reader.counts().values()
         if ends is None:
             raise ScenarioError(
                 f"{self._path}: there is no instance yet on which every configuration was run, so nothing can be said; "
                 "run the same command again with more time"
             )
-        with LedgerReader(self._path) as reader:
-            counts = reader.counts().values()
         runs, seconds = sum(count for count, _ in counts), sum(cost for _, cost in counts)
         return Compared(*ends, stopped, runs, seconds, trouble)
 
-    def _ends(self) -> tuple[FloatArray, FloatArray] | None:
+    def _ends(self, reader: LedgerReader) -> tuple[FloatArray, FloatArray] | None:
         try:
-            table, unfinished = measured_runs(self._path, "paired", self._captime, unbroken=True)
+            table, unfinished = runs_of_survey(reader, "paired", self._captime, unbroken=True)
         except ScenarioError:
             return None  # no instance yet
         return score_ends(table, self._question.utility, unfinished)

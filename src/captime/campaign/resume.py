@@ -17,7 +17,13 @@ from captime.campaign.changes import (
     set_goal,
     set_length,
 )
-from captime.campaign.identity import Growth, order_listed
+from captime.campaign.identity import (
+    Growth,
+    order_listed,
+    schedule_on_record,
+    short_captimes_on_record,
+    step_on_record,
+)
 from captime.campaign.journal import LedgerJournal
 from captime.campaign.result import OutcomeCounts
 from captime.campaign.transfer import NOTE, EarlierCampaigns
@@ -341,6 +347,19 @@ def first_goal(question: CampaignQuestion, ledger: Ledger) -> Goal:
     epsilon = float(str(ledger.scenario.get("goal", question.epsilon)))
     options = ledger.scenario.get("options")
     return goal_of(question.procedure, options if isinstance(options, dict) else question.options, epsilon)
+
+
+def first_asked(question: CampaignQuestion, ledger: Ledger) -> tuple[CampaignQuestion, int | None]:
+    """Return the question as it was when the campaign began, and how long its stream was then."""
+    scenario = ledger.scenario
+    begun = replace(
+        question.begun_towards(first_goal(question, ledger)),
+        duel_step=step_on_record(scenario),
+        short_captimes=short_captimes_on_record(scenario),
+        schedule=schedule_on_record(scenario),
+    )
+    length = scenario.get("length", question.stream.length)
+    return begun, None if length is None else int(str(length))
 
 
 class AskedBefore(Protocol):

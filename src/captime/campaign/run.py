@@ -18,9 +18,6 @@ from captime.campaign.identity import (
     Growth,
     check_identity,
     remembered,
-    schedule_on_record,
-    short_captimes_on_record,
-    step_on_record,
 )
 from captime.campaign.journal import (
     LedgerJournal,
@@ -35,7 +32,7 @@ from captime.campaign.resume import (
     RecordedRuns,
     ReplayingExecutor,
     Steering,
-    first_goal,
+    first_asked,
     new_changes,
     note_lessons,
     resume_campaign,
@@ -57,6 +54,7 @@ from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey
 from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
+from captime.runs import never
 from captime.scenario.spec import CampaignQuestion, RunSettings
 from captime.spaces import Proposer
 from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
@@ -74,17 +72,13 @@ _OUT_OF_TIME = ("budget", "deadline")
 _LITTLE_OPEN = 0.1
 
 
-def _never() -> bool:
-    return False
-
-
 def run_campaign(
     question: CampaignQuestion,
     path: Path,
     manner: RunSettings | None = None,
     *,
     observer: Observer | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     make_executor: MakeExecutor | None = None,
     earlier: EarlierCampaigns | None = None,
 ) -> CampaignResult:
@@ -294,15 +288,8 @@ class _Campaign:
 
     def _fresh(self) -> Procedure:
         """Make the procedure as it was when the campaign began: with the first goals and the first stream length."""
-        question, ledger = self._question, self._ledger
-        length = ledger.scenario.get("length", question.stream.length)
-        begun = replace(
-            question.begun_towards(first_goal(question, ledger)),
-            duel_step=step_on_record(ledger.scenario),
-            short_captimes=short_captimes_on_record(ledger.scenario),
-            schedule=schedule_on_record(ledger.scenario),
-        )
-        return begun.build(None if length is None else int(str(length)))
+        begun, length = first_asked(self._question, self._ledger)
+        return begun.build(length)
 
     def _roster(self, proposer: Proposer) -> SpaceMembers:
         """On a space configurations come into being when they are asked for."""

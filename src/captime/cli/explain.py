@@ -25,7 +25,7 @@ from captime.campaign.explain import (
     places_of,
     trials_of,
 )
-from captime.campaign.identity import with_recorded_seed
+from captime.campaign.identity import with_seed_on_record
 from captime.campaign.judge_candidates import listed_question
 from captime.campaign.measurement import DECIDED, Compared, Decided, survey_of
 from captime.campaign.validation import on_files, on_values, usual_captime
@@ -291,12 +291,12 @@ def explain_command(
         if certified is None:
             raise ScenarioError(f"{ledger} has no certificate yet, so no configuration is recommended; resume it first")
         known, samples, campaign_id = reader.configs, reader.sample_rows(), reader.campaign_id
-        path = scenario or scenario_on_record(reader, needed=True)
+        path, seed = scenario or scenario_on_record(reader, needed=True), reader.scenario.get("seed")
     rows = [
         row_named(name, known, certified.certificate.config, option)
         for name, option in ((first, "--from"), (last, "--to"))
     ]
-    campaign = with_recorded_seed(load_scenario(path), ledger)
+    campaign = with_seed_on_record(load_scenario(path), seed)
     differing = difference_between(rows[0], rows[1], None if campaign.proposer is None else campaign.proposer.space)
     tested = _tested(campaign, instances, values)
     limit = max(_LEAST_BUDGET, certified.cpu_seconds) if budget is None else parse_duration(budget, "--budget")

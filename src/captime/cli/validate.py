@@ -13,7 +13,7 @@ import typer
 
 from captime.campaign import CampaignQuestion
 from captime.campaign.assembly import Assembly
-from captime.campaign.identity import with_recorded_seed
+from captime.campaign.identity import with_seed_on_record
 from captime.campaign.measurement import measured_runs, survey_of
 from captime.campaign.validation import (
     on_files,
@@ -109,9 +109,9 @@ def validate_command(
                 f"{ledger} has no certificate yet, so there is no configuration to validate; resume the campaign first"
             )
         held, known, samples = certified.certificate, reader.configs, reader.sample_rows()
-        path = scenario or scenario_on_record(reader, needed=True)
+        path, seed = scenario or scenario_on_record(reader, needed=True), reader.scenario.get("seed")
     asked_for = [(name, row_named(name, known, held.config)) for name in _names(configs)]
-    chosen_on = with_recorded_seed(load_scenario(path), ledger)
+    chosen_on = with_seed_on_record(load_scenario(path), seed)
     source = _source(chosen_on, samples, instances, values, generate)
     tested = only(source, (row for _, row in asked_for))
     others = tested.stream  # first of all, while complaints about it name nothing but the option

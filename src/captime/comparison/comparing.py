@@ -32,6 +32,7 @@ from captime.comparison.population import (
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.report.campaign_view import campaign_view
+from captime.runs import never
 from captime.scenario import Scenario, scenario_of
 from captime.scenario.errors import shown
 from captime.utilities import Utility
@@ -49,10 +50,6 @@ _ANY_UTILITY = "log-laplace(1, 1)"
 _GOAL_SHARE = 0.3
 _NAMES_OF_FILES = ("files", "list", "csv", "answers")
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
-
-
-def _never() -> bool:
-    return False
 
 
 def _silent(words: str) -> None:
@@ -139,7 +136,7 @@ def compare(
     progress: bool = True,
     title: str = "captime.compare",
     say: Callable[[str], None] | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     folder: str | PathLike[str] = ".",
 ) -> Comparison:
     """Run two or more commands or functions on the same instances until it is decided which is worth most.

@@ -22,6 +22,7 @@ from distributed import Client, LocalCluster
 
 from captime.errors import ScenarioError
 from captime.executors.dask_queue import Jobs, in_a_line
+from captime.runs import never
 
 # Dask says little about its types.
 _make_client: Callable[..., Any] = Client
@@ -89,12 +90,8 @@ class ReachedCluster:
     jobs: Jobs | None = None
 
 
-def _never() -> bool:
-    return False
-
-
 @contextmanager
-def client_of(wishes: ClusterSettings, interrupted: Callable[[], bool] = _never) -> Iterator[ReachedCluster]:
+def client_of(wishes: ClusterSettings, interrupted: Callable[[], bool] = never) -> Iterator[ReachedCluster]:
     """Yield a client, connected; closed in the end, with the cluster if it was started here.
 
     Args:

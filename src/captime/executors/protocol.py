@@ -155,18 +155,12 @@ _remembered: list[socket.socket] = []
 @contextmanager
 def signals_remembered() -> Iterator[None]:
     """Keep signals for the next wait: one that arrives just before it would otherwise be heard after it."""
-    heard, bell = socket.socketpair()
-    with heard, bell:
-        heard.setblocking(False)
-        bell.setblocking(False)
-        before = _NOWHERE
+    with _woken_by_signals() as heard:
         try:
-            before = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
             _remembered.append(heard)
             yield
         finally:
             _remembered[:] = [each for each in _remembered if each is not heard]
-            _wake_again(before, heard, bell)
 
 
 @contextmanager
@@ -182,6 +176,18 @@ def signals_heard(selector: selectors.BaseSelector) -> Iterator[WakeupSocket]:
         finally:
             selector.unregister(_remembered[-1])
         return
+    with _woken_by_signals() as heard:
+        try:
+            selector.register(heard, selectors.EVENT_READ)
+            yield WakeupSocket(heard)
+        finally:
+            with suppress(KeyError):  # it was interrupted before it was registered
+                selector.unregister(heard)
+
+
+@contextmanager
+def _woken_by_signals() -> Iterator[socket.socket]:
+    """Yield a socket that can be read once a signal has arrived."""
     heard, bell = socket.socketpair()
     with heard, bell:
         heard.setblocking(False)
@@ -189,11 +195,8 @@ def signals_heard(selector: selectors.BaseSelector) -> Iterator[WakeupSocket]:
         before = _NOWHERE
         try:
             before = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
-            selector.register(heard, selectors.EVENT_READ)
-            yield WakeupSocket(heard)
+            yield heard
         finally:
-            with suppress(KeyError):  # it was interrupted before it was registered
-                selector.unregister(heard)
             _wake_again(before, heard, bell)
 
 

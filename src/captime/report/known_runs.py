@@ -17,7 +17,7 @@ from captime.ledger.reading import VERDICTS, Columns, which_mean
 from captime.plans import RandomCaptimes, Schedule
 from captime.procedures import PROCEDURES, REGISTERS, Problem
 from captime.procedures.problem import build_procedure
-from captime.runs import STATUS_OF, RunRequest
+from captime.runs import RunRequest
 from captime.utilities import parse_utility
 from captime.utilities.formula import Utility
 
@@ -160,10 +160,6 @@ def sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
 def verdict_words(code: int) -> str:
     """The word of a verdict; empty for none."""
     return VERDICTS[code].value if 0 <= code < len(VERDICTS) else ""
-
-
-FAILURES = tuple(code for code, verdict in enumerate(VERDICTS) if STATUS_OF[verdict].meaning.never)
-"""Verdicts of runs that never answer."""
 
 
 # What every run is worth, as an interval that holds whatever happens later; and what follows for each configuration.

@@ -15,6 +15,7 @@ from captime.arrays import FloatArray, IntArray
 from captime.campaign.identity import population_on_record
 from captime.certificate import Certificate, Population
 from captime.ledger import Certified, LedgerReader, Noted
+from captime.ledger.rows import SampleRow
 from captime.procedures.fixed_set import Way
 from captime.report.known_runs import (
     ANSWERED,
@@ -75,6 +76,7 @@ class LedgerData:
         scenario: What was asked.
         in_race: Who may still be the best, as far as the file says.
         instances: Names by stream position.
+        samples: The instances of the stream that were met.
         notes: What was noted on the way.
         flags: How many runs carry each warning.
         failures: The last runs that failed, newest first.
@@ -102,6 +104,7 @@ class LedgerData:
     scenario: Mapping[str, Any] = field(default_factory=dict)
     in_race: frozenset[int] = frozenset()
     instances: Mapping[int, str] = field(default_factory=dict)
+    samples: Sequence[SampleRow] = ()
     notes: Sequence[Noted] = ()
     flags: Mapping[str, int] = field(default_factory=dict)
     failures: Sequence[RunOutcome] = ()
@@ -179,7 +182,7 @@ def read_story(path: str | PathLike[str], utility: Utility | None = None) -> Led
 
 def story_of(reader: LedgerReader, utility: Utility | None = None) -> LedgerData:
     """Read a campaign from an open ledger; `read_story` says the rest."""
-    configs = reader.configs
+    configs, samples = reader.configs, reader.sample_rows()
     outcomes = reader.outcomes()
     runs = known_runs(outcomes, [request for request, _ in reader.in_flight()])
     certified, notes = reader.certificates(), reader.events()
@@ -203,7 +206,8 @@ def story_of(reader: LedgerReader, utility: Utility | None = None) -> LedgerData
         lottery=lottery,
         scenario=reader.scenario,
         in_race=in_race(notes, len(configs)),
-        instances={sample.position: sample.instance for sample in reader.sample_rows()},
+        instances={sample.position: sample.instance for sample in samples},
+        samples=samples,
         notes=notes,
         flags=reader.flags(),
         failures=reader.newest(_FAILURES_SHOWN, Status.FAILED),

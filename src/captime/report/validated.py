@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from captime.campaign.measurement import measured_runs
+from captime.campaign.measurement import runs_of_survey
 from captime.campaign.validation import Validation, Worth, validation_of
 from captime.certificate import Certificate
 from captime.errors import CaptimeError, ScenarioError
@@ -221,34 +221,33 @@ def _read(story: LedgerData, path: Path) -> Validated:
         )
     with LedgerReader(path) as reader:
         names = [config.name for config in reader.configs]
-        options, samples = reader.scenario.get("options"), reader.sample_rows()
+        options = reader.scenario.get("options")
+        captime = options.get("captime") if isinstance(options, dict) else None
+        strangers = [name for name in names if name not in story.names]
         is_survey = reader.scenario.get("procedure") == SURVEY
+        if not is_survey or not isinstance(captime, int | float) or strangers:
+            why = f"it has runs of {strangers[0]!r}, which the campaign does not know" if strangers else "it is none"
+            raise ScenarioError(
+                f"{path}: expected a ledger of `captime validate {story.path}`, but {why}; name another, or leave "
+                "--validation out"
+            )
+        samples = reader.sample_rows()
         stops = [str(event.facts.get("because", "")) for event in reader.events() if event.kind == "stopped"]
-    captime = options.get("captime") if isinstance(options, dict) else None
-    strangers = [name for name in names if name not in story.names]
-    if not is_survey or not isinstance(captime, int | float) or strangers:
-        why = f"it has runs of {strangers[0]!r}, which the campaign does not know" if strangers else "it is none"
-        raise ScenarioError(
-            f"{path}: expected a ledger of `captime validate {story.path}`, but {why}; name another, or leave "
-            "--validation out"
-        )
-    table, unfinished = measured_runs(path, "held-out", float(captime))
+        table, unfinished = runs_of_survey(reader, "held-out", float(captime))
     return Validated(
         found=validation_of(table, story.utility, DELTA, unfinished),
         asked=tuple((name, name) for name in names),
         recommended=story.names[story.leader],
         held=story.certificate,
-        n_met=_met(story.path, samples),
+        n_met=_met(story.samples, samples),
         captime=float(captime),
         ledger=path,
         stopped=stops[-1] if stops else "",
     )
 
 
-def _met(campaign: Path, held_out: Sequence[SampleRow]) -> int:
+def _met(used: Sequence[SampleRow], held_out: Sequence[SampleRow]) -> int:
     """Count the instances that the campaign has used too: the same content, or the same name if no content is known."""
-    with LedgerReader(campaign) as reader:
-        used = reader.sample_rows()
     contents = {sample.digest for sample in used if sample.digest}
     names = {sample.instance for sample in used if not sample.digest}
     return sum(sample.digest in contents or sample.instance in names for sample in held_out)
