@@ -1,3 +1,4 @@
+import re
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -85,6 +86,43 @@ def test_a_cluster_that_cannot_be_reached_is_a_clear_error(folder: Path, monkeyp
         executor_of(spec, spec.ledger),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"scheduler_file": "gone.json"}, r"scheduler_file is .*gone.json, but it cannot be read .*dask scheduler"),
+        ({"scheduler_file": "odd.json"}, "it has no address; expected what a scheduler writes"),
+        ({"scheduler_file": "cut.json"}, "it is no JSON"),
+        ({"scheduler_file": "name.json"}, r"executor.scheduler_file: 'nonsense' cannot be reached .*such as tcp://"),
+        ({"address": "nonsense"}, r"executor.address: 'nonsense' cannot be reached \(missing port"),
+        ({"address": "post://here:1"}, r"unknown address scheme 'post'"),
+        ({"cluster": "local", "options": {"colour": "blue"}}, "executor.options.colour is no option of a local"),
+    ],
+)
+def test_a_cluster_that_cannot_be_meant_is_refused_by_run_and_doctor(
+    section: dict[str, Any], said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Dask waits for ever for a file, or ends with a traceback."""
+    pytest.importorskip("distributed", reason="the extra captime[dask]")
+    monkeypatch.setattr("captime.executors.dask_cluster._CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("captime.scenario.checkup.checks._REACH_SECONDS", 0.3)
+    (folder / "odd.json").write_text('{"x": 1}', encoding="utf-8")
+    (folder / "cut.json").write_text('{"addr', encoding="utf-8")
+    (folder / "name.json").write_text('{"address": "nonsense"}', encoding="utf-8")
+    spec = scenario(folder, {"kind": "dask", **section}).build()
+    with pytest.raises(ScenarioError, match=said), executor_of(spec, spec.ledger):
+        pass
+    (absent,) = look_at_executor(spec.executor)
+    assert (absent.level, absent.exit_code) == ("failed", 2)
+    assert re.search(said, absent.found)
+
+
+def test_doctor_wants_a_cluster_to_be_named(folder: Path) -> None:
+    """As `captime run` does."""
+    (found,) = look_at_executor(scenario(folder, {"kind": "dask"}).build().executor)
+    assert (found.level, found.exit_code) == ("failed", 2)
+    assert "expected exactly one of address" in found.advice
 
 
 def test_a_cluster_has_to_be_named_unless_a_client_is_handed_over(folder: Path) -> None:

@@ -6,19 +6,25 @@ stations prevent (see `dask_station`).
 """
 
 import importlib
+import inspect
+import json
 import logging
 import re
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dask
 from dask.utils import parse_timedelta
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Nanny, Worker
+from distributed.comm import get_address_host_port
+from distributed.core import Server
 
 from captime.errors import ScenarioError
 from captime.executors.dask_queue import Jobs, in_a_line
@@ -129,8 +135,52 @@ def _close(cluster: Any) -> None:
         _log.warning("the cluster was not closed in good order: %s", in_a_line(f"{type(trouble).__name__}: {trouble}"))
 
 
+def _await_address(wishes: ClusterSettings, seconds: float, interrupted: Callable[[], bool]) -> None:
+    """Refuse a file without an address, or an address at which no scheduler can be; Dask would wait for ever or break.
+
+    Args:
+        wishes: Which cluster.
+        seconds: How long to wait for the file of a scheduler that has just been started.
+        interrupted: Asked while waiting; True gives up waiting.
+    """
+    address, where, end = wishes.address, "address", time.monotonic() + seconds
+    if wishes.scheduler_file is not None:
+        where = "scheduler_file"
+        while isinstance(told := _address_in(wishes.scheduler_file), ScenarioError):
+            if interrupted():
+                return
+            if time.monotonic() >= end:
+                raise told
+            time.sleep(_LOOK_SECONDS)
+        address = told
+    try:
+        get_address_host_port(address)
+    except (ValueError, NotImplementedError) as flaw:
+        raise ScenarioError(
+            f"executor.{where}: {address!r} cannot be reached ({flaw}); expected the address of a scheduler, such as "
+            "tcp://10.0.0.1:8786"
+        ) from None
+
+
+def _address_in(file: str) -> str | ScenarioError:
+    """Return the address in the file of a scheduler, or what to say if there is none."""
+    try:
+        told = json.loads(Path(file).read_text(encoding="utf-8"))
+        found = told["address"] if isinstance(told, dict) and isinstance(told.get("address"), str) else None
+        flaw = "it has no address"
+    except OSError as trouble:
+        found, flaw = None, f"it cannot be read ({trouble.strerror})"
+    except ValueError:
+        found, flaw = None, "it is no JSON"
+    return found or ScenarioError(
+        f"executor.scheduler_file is {file}, but {flaw}; expected what a scheduler writes: start it with `dask "
+        "scheduler --scheduler-file FILE`, or correct the name"
+    )
+
+
 def _connected(wishes: ClusterSettings, interrupted: Callable[[], bool]) -> Any:
     """Return a client of a cluster that is there; None if it was interrupted while it waited for one."""
+    _await_address(wishes, _CONNECT_SECONDS, interrupted)
     place = wishes.address or f"the scheduler of {wishes.scheduler_file}"
     found: list[Any] = []
     given_up = threading.Event()
@@ -164,6 +214,8 @@ def _connected(wishes: ClusterSettings, interrupted: Callable[[], bool]) -> Any:
 
 def _started(wishes: ClusterSettings) -> Any:
     options = dict(wishes.options)
+    if wishes.cluster == "local":
+        _check_local(options)
     try:
         if wishes.cluster == "local":
             defaults = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1, "memory_limit": 0}
@@ -177,6 +229,18 @@ def _started(wishes: ClusterSettings) -> Any:
         ) from None
 
 
+def _check_local(options: Mapping[str, Any]) -> None:
+    """Refuse options of which no part of a local cluster knows; its workers would end with a traceback."""
+    makers = (LocalCluster, Nanny, Worker, Server)
+    known = {name for maker in makers for name in inspect.signature(maker.__init__).parameters}
+    for name in options:
+        if name not in known:
+            raise ScenarioError(
+                f"executor.options.{name} is no option of a local cluster; expected those of Dask's LocalCluster and "
+                "of its workers, such as threads_per_worker or memory_limit; leave it out"
+            )
+
+
 def examined(wishes: ClusterSettings, seconds: float) -> str:
     """Look at a cluster without starting anything there; what was found, in words.
 
@@ -185,11 +249,13 @@ def examined(wishes: ClusterSettings, seconds: float) -> str:
         seconds: How long to try to reach a scheduler.
     """
     if wishes.cluster == "local":
+        _check_local(wishes.options)
         return "a Dask cluster of processes on this machine"
     if wishes.cluster is not None:
         command = str(_queue(wishes).job_cls.submit_command)
         _for_queue(dict(wishes.options))
         return f"jobs of {wishes.cluster}, submitted with {command}; whether it accepts them is seen when they are"
+    _await_address(wishes, seconds, _never)
     with suppress(OSError, ValueError, TypeError):
         where = {"scheduler_file": wishes.scheduler_file} if wishes.scheduler_file else {"address": wishes.address}
         with _make_client(**where, timeout=seconds, set_as_default=False) as client:

@@ -35,7 +35,7 @@ from captime.scenario.checkup.running import (
     try_repeats,
 )
 from captime.scenario.scenario import Scenario
-from captime.scenario.spec import CampaignSpec, ExecutorSettings, allowed_cores
+from captime.scenario.spec import WHICH_CLUSTER, CampaignSpec, ExecutorSettings, allowed_cores
 from captime.streams import FiniteStream
 from captime.supervision.fitness import Fitness
 from captime.utilities.formula import duration_text, rounded_time
@@ -100,6 +100,11 @@ def _more_or_these(spec: CampaignSpec) -> str:
         and spec.question.program.repeatable
     ):
         return "add instances, stop at a larger epsilon, or set instances.population = 'these'; see captime plan"
+    if isinstance(spec.question.stream, FiniteStream) and not spec.question.program.repeatable:
+        return (
+            "add instances, or stop at a larger epsilon; or, if the program takes the same time again on the same "
+            "instance, set target.repeatable = true, so that the goal can be about exactly these; see captime plan"
+        )
     return "add instances, or stop at a larger epsilon; see captime plan"
 
 
@@ -227,6 +232,9 @@ def look_at_executor(wishes: ExecutorSettings) -> list[Finding]:
     """Return whether the cluster can be used, where runs are to happen on one; nothing is started there."""
     if wishes.kind == "local":
         return []
+    if not (wishes.address or wishes.scheduler_file or wishes.cluster):
+        found = "[executor] does not say which cluster; only captime.configure could be given one, as a client"
+        return [Finding("executor", "failed", found, WHICH_CLUSTER, exit_code=WORDS)]
     try:
         from captime.executors.dask_cluster import ClusterSettings, examined  # noqa: PLC0415 (an optional package)
     except ImportError:
