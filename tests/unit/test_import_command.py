@@ -173,6 +173,15 @@ def test_a_scenario_of_smac3_needs_nothing_but_the_program(folder: Path) -> None
     answers(path)
 
 
+def test_the_cutoff_of_adaptive_capping_in_smac3_decides_the_utility(folder: Path) -> None:
+    """Since SMAC3 2.4 a scenario may have one, beside the limit of the wall clock."""
+    capped = {**SMAC3, "instances": ["a", "b"], "adaptive_capping": True, "runtime_cutoff": 7}
+    (folder / "capped.json").write_text(json.dumps(capped), encoding="utf-8")
+    found = imported(folder / "capped.json")
+    assert 'utility = "uniform(7)"' in Path("scenario.toml").read_text(encoding="utf-8")
+    assert "adaptive_capping = true: captime always caps" in found["not_carried_over"]
+
+
 def test_a_list_of_instances_becomes_a_scenario_to_fill_in(folder: Path) -> None:
     """The format has to be said: a list looks like anything."""
     found = imported(folder / "seeds.txt", "--from", "instances")

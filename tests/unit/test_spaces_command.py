@@ -89,3 +89,13 @@ def test_words_that_make_no_sense_are_refused(words: list[str | Path], about: st
     result = typed(*words)
     assert isinstance(result.exception, ScenarioError)
     assert about in str(result.exception)
+
+
+def test_a_file_is_not_replaced_by_what_was_read_from_it(tmp_path: Path) -> None:
+    """Its comments would be lost."""
+    path = tmp_path / "mine.pcs"
+    path.write_text("a [1, 2] [1]  # kept\n", encoding="utf-8")
+    ran = CliRunner().invoke(app, ["space", str(path), "--to", "pcs", "-o", str(path)])
+    assert isinstance(ran.exception, ScenarioError)
+    assert "is the file that is read" in str(ran.exception)
+    assert "# kept" in path.read_text(encoding="utf-8")

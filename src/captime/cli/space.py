@@ -105,6 +105,8 @@ def space_command(
         raise ScenarioError(f"-o {output} says where to write, but not what; add --to with one of {_WRITTEN}")
     if to_format is not None and (sample or as_json):
         raise ScenarioError("--to writes the space itself; ask for --sample or --json in a call of its own")
+    if output is not None and output.exists() and file.exists() and output.samefile(file):
+        raise ScenarioError(f"-o {output} is the file that is read; name another one, so that its comments are kept")
     space = read_space(file, from_format)
     for note in _notes(space):
         say(f"note: {note}")

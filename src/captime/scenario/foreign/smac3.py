@@ -11,6 +11,8 @@ _NOT_NEEDED = {
     "n_trials": "captime counts time, not runs; see [stop]",
     "objectives": "captime asks when an answer comes; target.until makes the time to a given quality count",
     "multi_objectives": "captime asks when an answer comes",
+    "adaptive_capping": "captime always caps",
+    "adaptive_capping_slackfactor": "captimes follow from the utility",
     "crash_cost": "a crash counts as a program that never answers",
     "termination_cost_threshold": "captime stops when the certificate is good enough",
     "instance_features": "instance features choose nothing here",
@@ -37,10 +39,10 @@ def read_smac3(path: Path, draft: ScenarioDraft) -> None:
     memory, limit = found.pop("trial_memory_limit", None), found.pop("trial_walltime_limit", None)
     if memory is not None:
         draft.megabytes(memory, "trial_memory_limit")
-    draft.worth(
-        None if limit is None else draft.seconds(limit, "trial_walltime_limit"), f"trial_walltime_limit = {limit}"
-    )
-    if limit is not None:
+    cutoff = found.pop("runtime_cutoff", None)
+    key, least = ("runtime_cutoff", cutoff) if cutoff is not None else ("trial_walltime_limit", limit)
+    draft.worth(None if least is None else draft.seconds(least, key), f"{key} = {least}")
+    if cutoff is None and limit is not None:
         draft.decided.append("the clock stays CPU time, though the limit was one of the wall clock; see target.clock")
     for key, field in (("cputime_limit", "cpu"), ("walltime_limit", "wall")):
         value = found.pop(key, None)

@@ -162,7 +162,7 @@ def read_old_forbidden(inside: str, parameters: Mapping[str, Parameter]) -> Clau
 
 def _declared(name: str, parameters: Mapping[str, Parameter]) -> Parameter:
     if name not in parameters:
-        raise ScenarioError(f"found {name!r}, which no line declares; is it spelt so?")
+        raise ScenarioError(f"found {name!r}, which no line declares; declare it, or correct the name")
     return parameters[name]
 
 

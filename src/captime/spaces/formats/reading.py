@@ -118,7 +118,9 @@ class Draft:
         conditions: dict[str, Clause] = {}
         for child, line, read in self.conditions:
             if child not in named:
-                raise self.flaw(line, f"found a condition for {child}, which no line declares; is it spelt so?")
+                raise self.flaw(
+                    line, f"found a condition for {child}, which no line declares; declare it, or correct the name"
+                )
             try:
                 clause = read(named)
             except ScenarioError as flaw:
