@@ -23,7 +23,7 @@ from typing import Any
 import dask
 from dask.utils import parse_timedelta
 from distributed import Client, LocalCluster, Nanny, Worker
-from distributed.comm import get_address_host_port
+from distributed.comm.addressing import get_address_host_port
 from distributed.core import Server
 
 from captime.errors import ScenarioError
@@ -143,7 +143,7 @@ def _await_address(wishes: ClusterSettings, seconds: float, interrupted: Callabl
         seconds: How long to wait for the file of a scheduler that has just been started.
         interrupted: Asked while waiting; True gives up waiting.
     """
-    address, where, end = wishes.address, "address", time.monotonic() + seconds
+    address, where, end = wishes.address or "", "address", time.monotonic() + seconds
     if wishes.scheduler_file is not None:
         where = "scheduler_file"
         while isinstance(told := _address_in(wishes.scheduler_file), ScenarioError):
@@ -255,7 +255,7 @@ def examined(wishes: ClusterSettings, seconds: float) -> str:
         command = str(_queue(wishes).job_cls.submit_command)
         _for_queue(dict(wishes.options))
         return f"jobs of {wishes.cluster}, submitted with {command}; whether it accepts them is seen when they are"
-    _await_address(wishes, seconds, _never)
+    _await_address(wishes, seconds, never)
     with suppress(OSError, ValueError, TypeError):
         where = {"scheduler_file": wishes.scheduler_file} if wishes.scheduler_file else {"address": wishes.address}
         with _make_client(**where, timeout=seconds, set_as_default=False) as client:
