@@ -12,15 +12,18 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 
 import captime
+from captime.bounds.betting import sine_nodes
 from captime.certificate import Certificate, Mode
 from captime.ledger import ConfigRow, Ledger, LedgerReader, SampleRow
 from captime.ledger.rows import Observed
 from captime.ledger.schema import OUTCOME, Origin
 from captime.runs import STATUS_OF, Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.skeptic import books, outcomes
+from captime.skeptic.directed import Bets
 
 SOURCE = Path(captime.__file__).parent
 ENUMERATIONS = ("Status", "Verdict", "Halt")
@@ -144,6 +147,12 @@ def test_the_check_knows_every_member() -> None:
         verdict: statuses[0] for verdict, statuses in outcomes.STATUSES.items()
     }
     assert {status.value for status in Status if status.meaning.final} == books._FINAL
+
+
+@pytest.mark.parametrize("count", [1, 4, 64])
+def test_the_check_bets_the_same_shares(count: int) -> None:
+    """It has the shares from the documents, not from the engine: other shares have to be written in both places."""
+    np.testing.assert_allclose(Bets.documented(count).shares, sine_nodes(count), rtol=1e-14)
 
 
 # The independent check derives these tables again, and calls them by their names in the proofs.

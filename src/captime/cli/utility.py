@@ -17,7 +17,7 @@ from captime.report.charts.mpl import check_picture_path, draw_utility
 from captime.utilities import UTILITIES, Utility, parse_utility
 from captime.utilities.formula import duration_text, parse_duration
 from captime.utilities.suggest import (
-    Summary,
+    UtilitySummary,
     deadline_at,
     from_prices,
     half_after,
@@ -141,7 +141,7 @@ def _chosen(
     return makers[name](parse_duration(sentences[name] or "", name))
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: UtilitySummary) -> None:
     # Markup and emoji are off: brackets and colons in a text are the user's, not Rich's.
     console = Console(markup=False, emoji=False, highlight=False)
     console.print(summary.text, style="bold", soft_wrap=True)
@@ -168,7 +168,7 @@ def _print_table(console: Console, headings: tuple[str, str], rows: list[tuple[s
     console.print(table)
 
 
-def _as_json(summary: Summary) -> dict[str, object]:
+def _as_json(summary: UtilitySummary) -> dict[str, object]:
     """Infinity is not JSON: a moment that never comes is null."""
     return {
         "utility": summary.text,

@@ -89,7 +89,7 @@ _WORTHS = (0.9, 0.5, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class UtilitySummary:
     """The numbers.
 
     Attributes:
@@ -105,13 +105,13 @@ class Summary:
     zero_at: float
 
 
-def summarise(utility: Utility) -> Summary:
+def summarise(utility: Utility) -> UtilitySummary:
     """Return the table of a utility; thousandths of a second and weeks appear only if it changes at that scale."""
     fallen = utility.inverse(np.array(_WORTHS))
     half = float(fallen[_WORTHS.index(0.5)])
     shown = (*(_SHORT if half < 1.0 else ()), *_USUAL, *(_LONG if half > 86400.0 else ()))
     worth = utility(np.array(shown))
-    return Summary(
+    return UtilitySummary(
         text=str(utility),
         worth_at=tuple(zip(shown, worth.tolist(), strict=True)),
         time_at=tuple(zip(_WORTHS, fallen.tolist(), strict=True)),
