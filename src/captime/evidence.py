@@ -126,15 +126,6 @@ class Prefix:
         return steps[:, -1], self.n_completed + in_tail, int(np.count_nonzero(~settled))
 
 
-# The book-keeping of the live path: orders become the runs still missing, outcomes become sums.
-#
-# Rules of this room. Samples of a configuration are the first n positions of the stream, all of them, each with an
-# interval that holds its score whatever happens later. A run without any news counts from 0 to 1; a run seen
-# unfinished counts up to what an answer just then would be worth; a lost run is asked for again and is open until
-# then, unless the program cannot repeat itself: then what was seen of it is all there will ever be. Nothing here
-# depends on the order in which outcomes arrive: the same outcomes give the same tally, to the last bit. There is no
-# clock.
-
 # Stands for the runtime of a run that was cut: later than any captime, but not "never", which is what a failure is.
 _LATER_THAN_ANY_CAPTIME = sys.float_info.max
 

@@ -183,12 +183,6 @@ def _level(delta: float, steps: int) -> float:
     return log_inverse_of(delta, 2 + 2 * steps + 2 * (steps - 1))
 
 
-# From a campaign to a path between two of its configurations: what differs, where it is run, in which order.
-#
-# The order is chosen on instances of its own. Each group of settings is tried alone, added to the first configuration
-# and taken out of the last one; groups that help most change first, and those that hardly matter change together at
-# the end.
-
 _OWN = ("command", "answer", "exit_codes")
 # A group whose effect seems smaller than this share of the whole gain has no step of its own.
 _LITTLE = 0.02

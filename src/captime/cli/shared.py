@@ -24,8 +24,6 @@ from captime.report.configurations import ROWS_SHOWN, ConfigurationTable, as_tex
 from captime.report.words import STOPPED, Summary, lines, message, printable, statement
 from captime.scenario import load_scenario
 
-# What several commands share: how a result is printed, and how a command ends on a signal.
-
 # The readable end of a campaign, real or simulated, on stdout.
 
 

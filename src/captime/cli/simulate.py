@@ -255,8 +255,6 @@ def live_view(configs: Sequence[str], title: str, *, wanted: bool) -> Iterator[O
         yield view.observe
 
 
-# `captime simulate`: a procedure on recorded runtimes, as if the programs were run.
-
 GOAL_REACHED = ("epsilon", "single")
 
 

@@ -72,8 +72,6 @@ def forbidden_text(space: Space) -> list[str]:
     return [f"{{{clause_text(clause)}}}" for clause in space.forbidden]
 
 
-# `captime space`: look at a parameter space, draw from it, write it in another format.
-
 _WRITTEN = ", ".join(name for name, each in FORMATS.items() if each.write is not None)
 
 

@@ -232,8 +232,6 @@ def _tile(window: LedgerFollower, slot: str, request: RunRequest | None, seated:
     }
 
 
-# What the page is told: words and trees of elements, as JSON. Nothing here is markup.
-
 _LOG = 20
 _QUIET = frozenset({"facts"})
 _FLAGGED = 30

@@ -87,8 +87,6 @@ class TargetValue:
         return StopValue(at_most=bound) if self.direction == "at_most" else StopValue(at_least=bound)
 
 
-# A program that is a command: its template is filled in, and its output is compared with what an answer looks like.
-
 OUTPUT_FILE = "output"
 """What `{output}` is called inside the run's own directory."""
 VERIFIER_WORDS = ("instance", "seed", "config", "here", "stdout", "output", "scratch")

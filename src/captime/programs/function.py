@@ -101,8 +101,6 @@ class Arguments:
         return (), single | named
 
 
-# A program that is a Python function: called in a process of its own for every run, supervised like any program.
-
 _WIDTH = 200
 
 

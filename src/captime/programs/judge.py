@@ -113,13 +113,6 @@ class AnswerBook:
         return None
 
 
-# Success is positive: the one place that decides whether a run has answered.
-#
-# A run is answered if it ended by itself, before its captime, with an accepted exit code, with an answer that the
-# pattern recognises, that does not differ from the known one, and that the verifier agrees with. A run with a target
-# value is answered if a line reached that value before the captime, however the program ends. Everything else is not
-# answered, and is worth what "never finishes" is worth, however soon it came. There is no clock and no file here.
-
 TellsTime = Literal["measured", "reported"]
 Word = Literal["solved", "timeout", "crashed", "memout", "abort", "nothing"]
 

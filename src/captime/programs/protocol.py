@@ -58,9 +58,6 @@ class Configuration:
         }
 
 
-# What a program looks like: it turns requests into launches, and reports into outcomes.
-
-
 class Program(Protocol):
     """The program to be configured, as far as an executor has to know it."""
 

@@ -231,11 +231,6 @@ smac3 = Wrapper(
 )
 
 
-# The family of wrappers: conventions by which other configurators call programs.
-#
-# A member knows which words follow the wrapper's command, where in the output its account stands, and how to read it.
-# Captimes are enforced by us whatever a wrapper does with the cutoff it is told.
-
 WRAPPERS: dict[str, Wrapper] = {each.name: each for each in (aclib1, aclib2, irace, smac3)}
 
 __all__ = ["WRAPPERS", "Called", "Wrapper"]

@@ -62,8 +62,6 @@ def _opened(line: str) -> int:
     return sum(bare.count(each) for each in "[{") - sum(bare.count(each) for each in "]}")
 
 
-# What is wrong with a scenario, in words: file, line, field, what was found, what was expected, what to do.
-
 _EXPECTED = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",

@@ -86,8 +86,6 @@ Size = Annotated[int, BeforeValidator(bytes_of), WithJsonSchema(_BYTES)]
 Moment = Annotated[time | datetime, BeforeValidator(time_of_day), WithJsonSchema(_DAY)]
 
 
-# What a scenario file can say, field by field. The names are the file's; docs/scenario.md explains each.
-
 # Under names of their own, because a section below has a field called `list`.
 Texts = list[str]
 Values = list[Any]

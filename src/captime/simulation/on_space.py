@@ -15,6 +15,7 @@ from captime.procedures import REGISTERS, Problem
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.problem import build_procedure
 from captime.procedures.protocol import Procedure, ProcedureWrapper
+from captime.runs import never
 from captime.simulation.learnt import Target
 from captime.simulation.on_table import check_wishes, population_of
 from captime.simulation.result import Found, Pooled, Simulation
@@ -89,8 +90,6 @@ class TargetReplay(Replay):
         return np.take_along_axis(self.seconds(config, first, last), position - first, axis=1)
 
 
-# A campaign on a parameter space, without its program: the pool grows, and a target answers for all its members.
-
 # This many random configurations say how an answer compares with the space.
 _COMPARED = 2000
 
@@ -112,10 +111,6 @@ class Maker(Protocol):
         ...
 
 
-def _never() -> bool:
-    return False
-
-
 def simulate_on_space(
     maker: Maker,
     target: Target,
@@ -131,7 +126,7 @@ def simulate_on_space(
     options: Mapping[str, object] | None = None,
     budget: float = np.inf,
     observer: Observer | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     names: list[str] | None = None,
     population: Population | str = Population.DRAWN,
 ) -> Simulation:

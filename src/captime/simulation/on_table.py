@@ -13,6 +13,7 @@ from captime.errors import ScenarioError
 from captime.procedures import ON_A_SET, REGISTERS, Problem
 from captime.procedures.baselines import BASELINES, Bench, NoMoreInstances
 from captime.procedures.problem import build_procedure, read_options
+from captime.runs import never
 from captime.simulation.result import Simulation
 from captime.sources import RuntimeTable, read_table
 from captime.sources.replay import Replay
@@ -22,10 +23,6 @@ from captime.utilities import Utility, utility_of
 
 # Keeps what a baseline draws apart from everything else that is derived from the same seed.
 _BASELINE_KEY = 0x62617365
-
-
-def _never() -> bool:
-    return False
 
 
 def simulate(
@@ -44,7 +41,7 @@ def simulate(
     timeout: float | None = None,
     unsafe_format: str | None = None,
     observer: Observer | None = None,
-    interrupted: Callable[[], bool] = _never,
+    interrupted: Callable[[], bool] = never,
     population: Population | str = Population.DRAWN,
 ) -> Simulation:
     """Run a procedure on recorded runtimes, as if the programs were run.

@@ -74,9 +74,6 @@ class Pooled:
         return len(self.configs)
 
 
-# What a simulation came to: what was asked, and what came out.
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
     """A finished simulation: what was asked and what came out.

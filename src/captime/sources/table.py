@@ -168,12 +168,6 @@ def _at_most(name: str, wish: float | None, known: float, what: str) -> float:
     return wish
 
 
-# The table of recorded runtimes: one value, checked when it is made.
-#
-# Rules of this room: an illegal table cannot exist, and a table never claims to know more than was recorded. A run at
-# or above the table's timeout is known only as "at least that long"; a run that crashed or ran out of memory never
-# finishes. How files are read is not known here.
-
 # About 30,000 years: a larger number is a wrong unit or a stand-in for "never", and would poison every sum.
 MAX_SECONDS = 1e12
 # 1.6 GB of runtimes. Readers refuse a file that declares more before they allocate anything.

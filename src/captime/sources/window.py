@@ -116,8 +116,6 @@ Accounting = Literal["restart", "resume"]
 """`restart`: again in full, from the start, as in the paper. `resume`: only the time that is added."""
 
 
-# The next rounds of a replay, shown before they are booked.
-
 # Raised rows are looked up whole, from the start of the stream: this many cells at a time.
 _CELLS_AT_ONCE = 1 << 20
 

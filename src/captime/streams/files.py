@@ -79,10 +79,6 @@ def require_readable(path: Path, where: str) -> None:
         raise ScenarioError(f"{where}: {str(path)!r} may not be read; change its permissions or leave it out")
 
 
-# From what a scenario says to a list of instances: patterns, lists of names, tables, plain values.
-#
-# Every file is read once, for its digest; the same content counts twice only if the user says so.
-
 _LONGEST_NAME = 100
 # Lists of a million paths have a tenth of this.
 _LARGEST = 1 << 30

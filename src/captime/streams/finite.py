@@ -133,8 +133,6 @@ class Seeds:
         return self._blocks[block][offset]
 
 
-# Finite sets of instances: each once in a random order, as given, or drawn with replacement without end.
-
 Sampling = Literal["shuffle", "given", "replace"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 

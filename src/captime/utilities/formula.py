@@ -267,9 +267,6 @@ def _numbers(family: str, given: npt.ArrayLike, what: str, expected: str) -> Flo
     return numbers
 
 
-# What members with a formula have in common: everything but the formula.
-
-
 class Formula(ABC):
     """A member that states its worth and the inverse of it; checks, ends and text are here.
 

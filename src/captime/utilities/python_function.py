@@ -138,9 +138,6 @@ def _check_jumps(name: str, function: Callable[[FloatArray], FloatArray], breakp
         )
 
 
-# Any Python function, once it has been looked at and found to be a utility.
-
-
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
     """(function(t) - at_infinity) / (at_zero - at_infinity), checked on a wide grid of moments.

@@ -257,8 +257,6 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-# All checks, one after the other.
-
 Observer = Callable[[Finding], None]
 """Told of each finding as soon as there is one."""
 

@@ -110,8 +110,6 @@ def _session(pid: int) -> int | None:
         return None
 
 
-# The program itself: does it start, does it answer, does the cap stop it, does it take the same time again?
-
 # More configurations than this are not tried one by one.
 _CONFIGS = 12
 _REPEATS = 5

@@ -293,12 +293,6 @@ def _without_comment(line: str) -> str:
     return line
 
 
-# An ASlib scenario: a folder with `description.txt` and `algorithm_runs.arff`.
-#
-# `ok` runs took their runtime; `timeout` runs lasted at least the cutoff, whatever penalised time is written beside
-# them; `memout`, `crash`, `other` and `not_applicable` never finish. Each (instance, repetition) is a column of the
-# table.
-
 DESCRIPTION = "description.txt"
 RUNS = "algorithm_runs.arff"
 
