@@ -235,8 +235,8 @@ MUTANTS = (
     Mutant(
         "a cut run is worth nothing",
         "plans.py",
-        "high = ~completed * self.worth_at_rung.take(level)",
-        "high = ~completed * 0.0",
+        "low + self._hidden(seconds, completed) * self.worth_at_rung.take(level)",
+        "low + self._hidden(seconds, completed) * 0.0",
         ("unit/test_evidence.py::test_on_a_ladder_every_state_has_its_interval",),
     ),
     Mutant(
