@@ -63,5 +63,5 @@ def numberless(sentence: str) -> str:
 
 
 def test_every_guide_is_walked_but_those_of_words_alone() -> None:
-    """Only the list of guides has no commands; those of the page on tables are typed by tests/unit/test_docs_true.py."""
+    """Only the list of guides has no commands; tests/unit/test_docs_true.py types those of the page on tables."""
     assert {page.stem for page in PAGES} - {page.stem for page in WALKED} == {"index", "table"}
