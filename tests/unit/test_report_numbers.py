@@ -12,14 +12,14 @@ from captime.bounds.dkw import uniform_dkw_radius, utility_bounds
 from captime.evidence import Evidence
 from captime.ledger import LedgerReader
 from captime.live import walk_again
-from captime.report.charts.chart import Points
+from captime.report.charts.chart import Band, Points
 from captime.report.known_runs import ANSWERED, CUT, FAILED, KINDS, OPEN, STOPPED, KnownRuns
 from captime.report.ledger_data import LedgerData, read_story
 from captime.report.views.dominance import dominance_view, heat
 from captime.report.views.duel import duel, duel_view
 from captime.report.views.intervals import certified, epsilon_at, thinned
 from captime.report.views.parameters import INACTIVE, columns, effects
-from captime.report.views.runtimes import band, distributions, product_limit
+from captime.report.views.runtimes import band, distributions, product_limit, runtimes_view
 from captime.report.views.spending import captimes, spending
 from captime.report.views.whatif import FIRST, LAST, dominance, expected, what_if
 from captime.utilities import parse_utility
@@ -210,6 +210,16 @@ def test_certain_utilities_agree_with_the_bounds_family() -> None:
         if not (own.kind == FAILED).any() and not (own.kind == STOPPED).any():
             assert upper[config] >= exact[1] - 1e-9
             assert upper[config] - exact[1] <= 0.02
+
+
+def test_a_band_that_excludes_nothing_is_not_drawn(story: LedgerData, by_hand: LedgerData) -> None:
+    """With a few runs it would shade the whole picture; the caption says why there is none."""
+    for told, drawn in ((story, True), (by_hand, False)):
+        made = runtimes_view([told])
+        assert made is not None
+        (chart,) = made.charts
+        assert any(isinstance(mark, Band) for mark in chart.marks) == drawn
+        assert ("No certified band is drawn" in made.caption) == (not drawn)
 
 
 def test_what_if_holds_estimates_between_certain_ends(story: LedgerData) -> None:

@@ -239,6 +239,11 @@ def difference_between(first: ConfigRow, last: ConfigRow, space: Space | None) -
     start, goal = dict(settings_of(first)), dict(settings_of(last))
     absent = object()
     changed = [name for name in {**start, **goal} if start.get(name, absent) != goal.get(name, absent)]
+    if first.name == last.name:
+        raise ScenarioError(
+            f"both ends are {first.name!r} (the default and the recommended configuration, unless --from and --to name "
+            "others), so there is nothing to explain; name another one with --from or --to"
+        )
     if not changed:
         raise ScenarioError(
             f"{first.name!r} and {last.name!r} have the same settings, so there is nothing to explain; name two others "

@@ -182,14 +182,23 @@ def runtimes_view(stories: Sequence[LedgerData]) -> View | None:
         height=380.0,
         name="runtimes",
     )
+    shaded = (
+        f"Shaded: band that holds for all {len(story.names):,} configurations and all moments at once, "
+        f"{story.whenever}, with probability at least {100 * (1 - known.delta):g} %."
+        if any(_says_something(each, 0) for _, each in drawn)
+        else "No certified band is drawn: with these few runs it would cover everything."
+    )
     caption = (
         "Share of instances answered before each moment. Runs were cut at their captimes, so this is the product-limit "
-        "estimate (Kaplan and Meier), drawn as far as runs were watched; failed runs never answer. Shaded: band that "
-        f"holds for all {len(story.names):,} configurations and all moments at once, {story.whenever}, with "
-        f"probability at least {100 * (1 - known.delta):g} %. Ticks at the foot: captimes at which runs of the leader "
-        "were cut."
+        "estimate (Kaplan and Meier), drawn as far as runs were watched; failed runs never answer. "
+        f"{shaded} Ticks at the foot: captimes at which runs of the leader were cut."
     )
     return View("runtimes", "How long does it take?", caption, [chart], _table(story, known), numbers=_numbers(drawn))
+
+
+def _says_something(known: Distributions, row: int) -> bool:
+    """Return whether a band excludes anything at any moment."""
+    return bool((known.lower[row] > 0.0).any() or (known.upper[row] < 1.0).any())
 
 
 def _curves(story: LedgerData, known: Distributions, number: int, *, several: bool) -> list[Mark]:
@@ -197,7 +206,7 @@ def _curves(story: LedgerData, known: Distributions, number: int, *, several: bo
     for row, config in enumerate(known.config.tolist()):
         color = f"c{(number if several else row) % 7}"
         name = f"{story.label}: {printable(story.names[config])}" if several else printable(story.names[config])
-        if row == 0:
+        if row == 0 and _says_something(known, row):
             label = "" if several else "certified band of the leader"
             marks.insert(0, Band(known.moments, known.lower[row], known.upper[row], color, label, step=True))
         tip = f"{name}\nlongest captime {duration_text(float(known.longest[row]))}"
