@@ -19,7 +19,7 @@ from captime.comparison.commands import as_toml, as_typed, candidates_of, one_fu
 from captime.comparison.comparing import new_ledger
 from captime.comparison.population import rounded_scale
 from captime.comparison.words import as_json, as_markdown, sentence
-from captime.errors import ScenarioError
+from captime.errors import ScenarioError, TargetProgramError
 from captime.executors import VirtualExecutor
 from captime.report.campaigned import summary_and_table
 from captime.runs import RunOutcome, RunRequest, Status
@@ -380,6 +380,15 @@ def test_a_pattern_without_files_is_refused_as_it_was_typed(pattern: str, said: 
     found = CliRunner().invoke(app, ["compare", "./quick.sh {instance}", "./slow.sh {instance}", "-i", pattern])
     assert isinstance(found.exception, ScenarioError)
     assert f"--instances is {pattern!r}, {said}" in str(found.exception)
+
+
+@pytest.mark.usefixtures("place")
+def test_exit_codes_that_may_be_answers_are_named() -> None:
+    """A solver that captime does not know by its name ends with 10, as SAT solvers do."""
+    words = ["compare", "./quick.sh {instance}", "./also_quick.sh {instance}", "-i", "bench", "--sampling", "replace"]
+    found = CliRunner().invoke(app, [*words, "--half-after", SCALE, "--quiet"])
+    assert isinstance(found.exception, TargetProgramError)
+    assert "If exit code 10 means an answer, add it to target.exit_codes" in str(found.exception)
 
 
 @pytest.mark.usefixtures("place")

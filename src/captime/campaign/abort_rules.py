@@ -151,7 +151,7 @@ class AbortRules:
         whole = f"{failed} runs failed and none answered" if self._cut else f"the first {failed} runs all failed"
         raise TargetProgramError(
             f"{whole}, the last one so: {last.detail or 'no answer'}. {self._how_started(last)}{_final_output(last)}. "
-            "`captime doctor` looks into it"
+            f"{_if_it_answered(last)}`captime doctor` looks into it"
         )
 
     def _notice_waiting(self, outcomes: Sequence[RunOutcome]) -> None:
@@ -220,6 +220,14 @@ class AbortRules:
     def _how_started(self, outcome: RunOutcome) -> str:
         element = self._stream.at(outcome.request.instance)
         return self._program.how_started(outcome.request.config, element.instance, element.seed)
+
+
+def _if_it_answered(outcome: RunOutcome) -> str:
+    """Return what to set if an exit code that was not accepted means an answer, as those of SAT solvers do."""
+    code = None if outcome.measured is None else outcome.measured.exit_code
+    if outcome.verdict is not Verdict.CRASH or not code or code < 2:
+        return ""
+    return f"If exit code {code} means an answer, add it to target.exit_codes (--exit-codes of captime compare); "
 
 
 def _final_output(outcome: RunOutcome) -> str:

@@ -71,7 +71,7 @@ COMMANDS: dict[str, str] = {
     "space": "Read a parameter space, show its contents, draw from it, or convert it.",
     "schema": "Print the JSON schema of scenario files, for editors that complete and check their fields.",
     "data": "List the measured tables that come with captime: where they are, and how they were measured.",
-    "list": "Show utilities, bounds, procedures and baselines with one line each.",
+    "list": "Show utilities, bounds, procedures and installed baselines with one line each.",
     "demo": "Configure a real SAT solver on generated instances, and show what a certificate looks like.",
 }
 """Commands and their lines in `captime --help`; a line is the first paragraph of the command's docstring.

@@ -48,7 +48,7 @@ def compare_command(
     not_worse_by: Annotated[
         float | None,
         typer.Option(
-            metavar="MARGIN", help="The gate: is the second command worse than the first? It may be worth this less."
+            metavar="MARGIN", help="The gate: is the second command worse than the first? It may be worth less by this."
         ),
     ] = None,
     at_least: Annotated[
@@ -72,8 +72,9 @@ def compare_command(
     sampling: Annotated[
         Literal["replace", "shuffle"] | None,
         typer.Option(
-            help="Left out: each file once, about exactly these, where commands repeat themselves. replace: drawn, "
-            "about exactly these. shuffle: each once, about all that they are a sample of."
+            help="Left out: each file once if the commands take the same time again; the statement is about exactly "
+            "these files. replace: drawn with replacement, likewise. shuffle: each once, and it is about all files "
+            "that these are a fair sample of."
         ),
     ] = None,
     allow_duplicates: Annotated[

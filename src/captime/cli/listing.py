@@ -20,7 +20,7 @@ from captime.utilities import UTILITIES
 
 
 def list_command(*, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
-    """Show utilities, bounds, procedures and baselines with one line each."""
+    """Show utilities, bounds, procedures and installed baselines with one line each."""
     families = {
         "utilities": {name: _first_line(member) for name, member in UTILITIES.items()},
         "bounds": {name: member.summary for name, member in BOUNDS.items()},
