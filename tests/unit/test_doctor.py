@@ -131,6 +131,21 @@ def test_a_program_that_never_answers_is_unusable(folder: Path, solver: str, adv
     assert "\x1b" not in result.stdout
 
 
+def test_a_wrapper_that_prints_something_else_is_told_what_its_convention_wants(folder: Path) -> None:
+    """Exit codes and answers of a scenario do not apply to it."""
+    (folder / "solver.py").write_text("print('solved in 3 seconds')", encoding="utf-8")
+    path = written(folder)
+    text = path.read_text(encoding="utf-8")
+    for line in ('answer = "^(SATISFIABLE|UNSATISFIABLE)"', "exit_codes = [10, 20]"):
+        text = text.replace(line, "")
+    text = text.replace(', "{burn}", "{seed}", "{instance}"]', ']\nwrapper = "irace"')
+    path.write_text(text, encoding="utf-8")
+    result = typed("doctor", str(path))
+    assert result.exit_code == 7, result.output
+    assert "expected one or two numbers" in result.stdout
+    assert "target.wrapper = 'irace' says how it is called" in result.stdout
+
+
 def test_a_program_that_only_needs_time_is_no_failure(folder: Path) -> None:
     """Nothing answered within the time given here, so nothing is known."""
     result = typed("doctor", str(written(folder)), "--captime", "10ms", "--json")

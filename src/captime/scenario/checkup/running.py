@@ -251,6 +251,20 @@ def _is_function(spec: CampaignSpec) -> bool:
 def _advice(spec: CampaignSpec, outcome: RunOutcome) -> str:
     if _is_function(spec):
         return _advice_on_functions(outcome)
+    wrapper = spec.question.program.describe().get("wrapper")
+    return _advice_on_commands(outcome) if wrapper is None else _advice_on_wrappers(outcome, str(wrapper))
+
+
+def _advice_on_wrappers(outcome: RunOutcome, wrapper: str) -> str:
+    if outcome.verdict in (Verdict.CRASH, Verdict.UNKNOWN):
+        return (
+            f"run the command yourself; target.wrapper = {wrapper!r} says how it is called and what it has to print "
+            "(docs/wrappers.md)"
+        )
+    return _advice_on_commands(outcome)
+
+
+def _advice_on_commands(outcome: RunOutcome) -> str:
     match outcome.verdict:
         case Verdict.CRASH:
             return "run the command yourself; if that exit code means an answer, add it to target.exit_codes"
