@@ -16,7 +16,7 @@ from race_harness import limit_for
 WITH_MODEL = PoolTerms(2, model=True, limit=200)
 IN_BATCHES = PoolTerms(1, model=True, limit=200, singly=1)
 CAMPAIGNS = {
-    "lucky few": (Campaigns(LUCKY_FEW, 0.05), 400),
+    "lucky few": (Campaigns(LUCKY_FEW, 0.05), 160),
     "stairs": (Campaigns(STAIRS, 0.2), 40),
     "strangers": (Campaigns(STRANGERS, 0.2), 40),
     "stairs, many draws": (Campaigns(STAIRS, 0.2, gamma=0.1), 20),

@@ -38,14 +38,14 @@ def wrong_over_all_pools(law: str, repetitions: int, setting: Setting, *, stream
 
 @every_law
 def test_up_is_wrong_no_more_often_than_allowed(law: str) -> None:
-    """400 runs of the recommended UP, every bound at every look."""
-    assert wrong_over_all_pools(law, 400, UP) <= limit_for(400, 0.2)
+    """160 runs of the recommended UP, every bound at every look."""
+    assert wrong_over_all_pools(law, 160, UP) <= limit_for(160, 0.2)
 
 
 @every_law
 def test_naive_is_wrong_no_more_often_than_allowed(law: str) -> None:
-    """400 runs of Naive with realised epsilon: its one look at 2n inequalities."""
-    assert wrong_over_all_pools(law, 400, NAIVE, stream=350) <= limit_for(400, 0.2)
+    """160 runs of Naive with realised epsilon: its one look at 2n inequalities."""
+    assert wrong_over_all_pools(law, 160, NAIVE, stream=350) <= limit_for(160, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_naive_is_wrong_no_more_often_than_allowed(law: str) -> None:
     ids=["paper", "new-rule", "as-published", "two-events", "first-captime-0.3", "oracle"],
 )
 def test_the_other_forms_are_wrong_no_more_often_than_allowed(setting: Setting) -> None:
-    """40 runs on each of the laws, counted together."""
-    count = sum(wrong_over_all_pools(law, 40, setting) for law in LAWS)
-    assert count <= limit_for(40 * len(LAWS), 0.2)
+    """20 runs on each of the laws, counted together."""
+    count = sum(wrong_over_all_pools(law, 20, setting) for law in LAWS)
+    assert count <= limit_for(20 * len(LAWS), 0.2)
 
 
 def test_a_timeout_of_the_table_hides_the_truth_but_never_bends_it() -> None:

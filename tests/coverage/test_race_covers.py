@@ -119,13 +119,13 @@ def test_captimes_chosen_with_full_knowledge_make_nothing_wrong_that_was_right()
 
 @pytest.mark.parametrize("name", HARDEST)
 def test_whole_races_are_wrong_no_more_often_than_allowed(name: str, record_property: Record) -> None:
-    """400 races, looked at after every decision, so that stopping at the worst moment is included."""
-    check(name, raced(name, 3, Racing(80, QUICK), 400), record_property)
+    """160 races, looked at after every decision, so that stopping at the worst moment is included."""
+    check(name, raced(name, 3, Racing(80, QUICK), 160), record_property)
 
 
 def test_short_races_in_all_worlds_are_wrong_no_more_often_than_allowed(record_property: Record) -> None:
-    """8 races in each world, counted together, with the options as they come."""
-    parts = [raced(name, 3, Racing(40), 8) for name in WORLDS]
+    """5 races in each world, counted together, with the options as they come."""
+    parts = [raced(name, 3, Racing(40), 5) for name in WORLDS]
     check("all worlds", {kind: np.concatenate([part[kind] for part in parts]) for kind in parts[0]}, record_property)
 
 
@@ -141,8 +141,8 @@ def test_short_races_in_all_worlds_are_wrong_no_more_often_than_allowed(record_p
 def test_the_other_forms_of_the_race_are_wrong_no_more_often_than_allowed(
     about: str, racing: Racing, record_property: Record
 ) -> None:
-    """40 races in each of the hardest worlds, counted together."""
-    parts = [raced(name, 3, racing, 40) for name in HARDEST]
+    """16 races in each of the hardest worlds, counted together."""
+    parts = [raced(name, 3, racing, 16) for name in HARDEST]
     check(about, {kind: np.concatenate([part[kind] for part in parts]) for kind in parts[0]}, record_property)
 
 
@@ -158,8 +158,8 @@ def raced_with_many(name: str, repetitions: int) -> dict[str, BoolArray]:
 
 @pytest.mark.parametrize("name", CONFIGURED)
 def test_races_of_many_configurations_are_wrong_no_more_often_than_allowed(name: str, record_property: Record) -> None:
-    """15 races with captimes that follow from everything known so far, looked at after every decision."""
-    check(name, raced_with_many(name, 15), record_property)
+    """8 races with captimes that follow from everything known so far, looked at after every decision."""
+    check(name, raced_with_many(name, 8), record_property)
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_at_full_size_races_of_many_are_wrong_no_more_often_than_allowed(name: s
 def test_a_scout_that_cannot_be_right_is_rarely_content(record_property: Record) -> None:
     """Thirty configurations, each just below 1 - epsilon: to stop after scouting means a wrong lower bound."""
     world = tosses(np.full(30, 0.69), goal=0.3)
-    check("scouts", race_failures(world, Racing(60, QUICK), 100, 5), record_property)
+    check("scouts", race_failures(world, Racing(60, QUICK), 40, 5), record_property)
 
 
 def test_nonsense_among_the_options_is_refused() -> None:
