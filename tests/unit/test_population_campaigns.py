@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -280,6 +281,36 @@ def test_a_program_that_does_not_repeat_itself_has_a_claim_about_draws_where_non
     assert audit(path).verdict == "confirmed"
 
 
+def _unseeded(settings: Any, instance: int) -> bool:
+    """Answer at once; no seed is taken."""
+    return bool(settings) and instance >= 0
+
+
+def _unseeded_restless(settings: Any, instance: int) -> bool:
+    """Take another time at every call; no seed is taken."""
+    return _restless(settings, instance, 0)
+
+
+@pytest.mark.parametrize(
+    ("solve", "population"), [(_unseeded, Population.THESE), (_unseeded_restless, Population.DRAWN)]
+)
+def test_trial_runs_tell_what_the_claim_about_a_program_without_a_seed_is_about(
+    tmp_path: Path, solve: Callable[..., bool], population: Population
+) -> None:
+    """The ledger keeps what the trial found, and resumes with it; a program that differs makes every run once."""
+    settings = {name: {"folder": str(tmp_path), "name": name} for name in ("one", "two")}
+    wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "jobs": 1, "progress": False}
+    path = tmp_path / "f.ledger"
+    for epsilon in (0.4, 0.3):
+        result = captime.configure(solve, range(20), settings, ledger=path, epsilon=epsilon, **wishes)
+        assert result.certificate.population is population
+        assert result.question.program.repeatable is (population is Population.THESE)
+        with LedgerReader(path) as reader:
+            target = cast("dict[str, object]", reader.scenario["target"])
+            assert target["repeatable"] is (population is Population.THESE)
+    assert audit(path).verdict == "confirmed"
+
+
 def test_the_claim_about_draws_of_a_program_that_does_not_repeat_itself_is_explained(tmp_path: Path) -> None:
     """The user named no population, and learns why the claim is not about exactly these instances."""
     document = {
@@ -292,7 +323,10 @@ def test_the_claim_about_draws_of_a_program_that_does_not_repeat_itself_is_expla
     }
     spec = scenario_of(document, tmp_path, function=_restless).build()
     result = run_campaign(spec.question, tmp_path / "f.ledger", spec.settings)
-    assert any(line.startswith("The program did not take the same time again") for line in assumptions(result))
+    assert any(
+        line.startswith("Trial runs did not show that the program takes the same time again")
+        for line in assumptions(result)
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.4, 0.0])

@@ -54,7 +54,6 @@ def test_the_population_reaches_the_procedure_and_the_identity(tmp_path: Path) -
     [
         ({"sampling": "given"}, "sampling is 'given', and the claim needs an order that captime draws"),
         ({"sampling": "replace"}, "whose draws come from exactly these instances"),
-        ({"seeded": False}, "does not say that it takes the same time again"),
         ({"generator": [sys.executable, "-c", "print({k})"], "files": None}, "there is no set of them"),
     ],
 )
@@ -65,6 +64,15 @@ def test_these_is_refused_where_it_makes_no_sense(tmp_path: Path, said: Document
     with pytest.raises(ScenarioError, match=words) as caught:
         scenario_of(asked, tmp_path).build()
     assert "instances.population" in str(caught.value)
+
+
+def test_these_is_refused_for_a_program_that_is_said_not_to_repeat_itself(tmp_path: Path) -> None:
+    """Without a word about it, trial runs tell."""
+    asked = document(tmp_path, seeded=False, population="these")
+    assert scenario_of(asked, tmp_path).build().question.population is Population.THESE
+    asked["target"]["repeatable"] = False
+    with pytest.raises(ScenarioError, match="does not say that it takes the same time again"):
+        scenario_of(asked, tmp_path).build()
 
 
 def test_a_procedure_without_such_claims_is_refused(tmp_path: Path) -> None:

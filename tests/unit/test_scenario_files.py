@@ -272,7 +272,7 @@ def test_choosing_among_programs_is_choosing_a_configuration(folder: Path) -> No
     assert other.argv[0].endswith("true")
     assert other.patterns == {"answer": "^yes"}
     assert spec.question.configs[1].settings["command"] == ["true", "{instance}"]
-    assert not spec.question.program.repeatable
+    assert not scenario_of(document(folder, configurations=configurations), folder).program.seeded
 
 
 def test_files_beside_the_scenario_are_found_and_watched(folder: Path) -> None:
@@ -383,9 +383,13 @@ def test_the_command_line_shown_can_be_pasted(folder: Path) -> None:
 
 
 def test_whether_a_program_repeats_itself_is_seen_from_the_seed_or_said(folder: Path) -> None:
-    """Without {seed} it is unknown, unless the user says."""
+    """Without {seed} trial runs tell where instances are a set; else it does not, unless the user says."""
     target = {"command": ["minisat", "{instance}", "{var_decay}"]}
-    assert not scenario_of(document(folder, target=target), folder).program.repeatable
+    asked = document(folder, target=target)
+    assert scenario_of(asked, folder).program.repeatable
+    assert scenario_of(asked, folder).build().settings.check_repeatability
+    asked["instances"] = {**asked["instances"], "population": "drawn"}
+    assert not scenario_of(asked, folder).program.repeatable
     assert scenario_of(document(folder, target=target | {"repeatable": True}), folder).program.repeatable
     assert scenario_of(document(folder), folder).program.repeatable
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, assert_never
 
+import numpy as np
+
 from captime.campaign.result import OutcomeCounts
 from captime.certificate import Population
 from captime.errors import ScenarioDiffers, ScenarioError, TargetProgramError
@@ -15,6 +17,7 @@ from captime.programs.judge import AnswerBook
 from captime.programs.protocol import Program
 from captime.runs import Halt, RunOutcome, RunRequest, Status, Verdict
 from captime.streams.finite import InstanceStream
+from captime.utilities.formula import Utility
 
 Note = Callable[..., None]
 _log = logging.getLogger("captime")
@@ -243,6 +246,10 @@ def _final_output(outcome: RunOutcome) -> str:
 # Pairs of runs, and by which factor the two of a pair may differ on a busy machine.
 PAIRS = 5
 _FACTOR = 2.0
+# Trial runs are stopped where an answer is worth this, and after this many seconds at the latest.
+_LITTLE_WORTH, _LONGEST_TRIAL = 0.1, 16.0
+# One pair of trial runs for this many runs of the whole matrix.
+_RUNS_PER_PAIR = 20
 # Below this a difference is start-up and clock, not the program.
 _SECONDS = 0.05
 # The trial's attempts are numbered from here, far from any that counts.
@@ -266,6 +273,18 @@ class Repeatability:
     def holds(self) -> bool:
         """Whether nothing speaks against it."""
         return self.differ <= len(self.pairs) // 4
+
+
+def trial_captime(utility: Utility, ceiling: float) -> float:
+    """Return how many seconds a trial run gets: until an answer is worth little, and not for long in any case."""
+    return min(_LONGEST_TRIAL, ceiling, float(utility.inverse(np.array(_LITTLE_WORTH))))
+
+
+def pairs_for(n_instances: int | None, n_configs: int) -> int:
+    """Return how many pairs of runs a trial makes: fewer where all runs of a campaign are few."""
+    if n_instances is None:
+        return PAIRS
+    return min(max(n_configs * n_instances // _RUNS_PER_PAIR, min(2, n_configs)), PAIRS)
 
 
 def try_twice(executor: Executor, captime: float, n_pairs: int = PAIRS, n_configs: int = 1) -> Repeatability:

@@ -121,7 +121,8 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
         return scenario
     with LedgerReader(path) as reader:
         listed = reader.scenario.get("configurations")
-        population = population_on_record(reader.scenario)
+        population, target = population_on_record(reader.scenario), reader.scenario.get("target")
+        repeatable = target.get("repeatable") if isinstance(target, dict) else None
         order = order_on_record(reader.scenario)
         options, seed = reader.scenario.get("options"), reader.scenario.get("seed")
         known = known_instances(reader)
@@ -132,6 +133,7 @@ def as_begun(scenario: Scenario, path: Path) -> Scenario:
         known=known,
         begun_with=begun,
         recorded_population=population,
+        recorded_repeatable=repeatable,
         recorded_order=order,
     )
 

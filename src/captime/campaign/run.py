@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from captime.arrays import FloatArray
-from captime.campaign.abort_rules import PAIRS, AbortRules, refuse_if_not, try_twice
+from captime.campaign.abort_rules import AbortRules, pairs_for, refuse_if_not, trial_captime, try_twice
 from captime.campaign.changes import Change, GoalsInOrder, GrowingProcedure, SpaceMembers
 from captime.campaign.identity import (
     Growth,
@@ -53,7 +53,7 @@ from captime.live import Journal, LiveOutcome, Observer, drive_parallel
 from captime.procedures.protocol import Procedure
 from captime.procedures.survey import Survey
 from captime.programs.judge import AnswerBook
-from captime.programs.protocol import Program
+from captime.programs.protocol import Program, SeedTaker
 from captime.runs import never
 from captime.scenario.spec import CampaignQuestion, RunSettings
 from captime.spaces import Proposer
@@ -142,13 +142,17 @@ def _with_repeatability(question: CampaignQuestion, make: MakeExecutor) -> Campa
     """
     trial = make(question.program, own_tag("trial"))
     try:
-        captime = min(question.ceiling, 16.0 * question.captime_first)
-        length = question.stream.length
-        found = try_twice(trial, captime, PAIRS if length is None else min(PAIRS, length))
+        captime = trial_captime(question.utility, question.ceiling)
+        found = try_twice(trial, captime, pairs_for(question.stream.length, len(question.configs)))
     finally:
         trial.close()
-    if not found.holds and question.population is Population.THESE and not question.population_said:
-        return replace(question.about_draws(), short_captimes=False)
+    program = question.program
+    seeded = not isinstance(program, SeedTaker) or program.seeded
+    # Without the seed only trial runs can show that a program repeats itself.
+    shown = found.holds and (seeded or bool(found.pairs))
+    if not shown and question.population is Population.THESE and not question.population_said:
+        once = replace(question.about_draws(), short_captimes=False)
+        return once if seeded else once.with_runs_made_once()
     refuse_if_not(found, question.procedure, question.population)
     return question
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from captime.campaign.abort_rules import PAIRS, Repeatability, try_twice
+from captime.campaign.abort_rules import Repeatability, pairs_for, trial_captime, try_twice
 from captime.campaign.assembly import executor_of
 from captime.campaign.identity import population_on_record
 from captime.campaign.measurement import survey_of
@@ -26,10 +26,6 @@ from captime.utilities.suggest import half_after
 
 # What a comparison is about: exactly these instances, each run once, or draws from them.
 
-# Trial runs are stopped where an answer is worth this, and after this many seconds at the latest.
-_LITTLE_WORTH, _LONGEST_TRIAL = 0.1, 16.0
-# One pair of trial runs for this many runs of the whole matrix.
-_RUNS_PER_PAIR = 20
 _SAID_BY_SECTIONS = ("sampling", "population", "generator", "seeds")
 
 
@@ -114,9 +110,8 @@ def try_commands(scenario: Scenario, ledger: Path, interrupted: Callable[[], boo
     spec = replace(scenario, wishes=scenario.wishes.model_copy(update={"seed": None})).build()
     question = spec.question
     n_configs = len(spec.configurations)
-    cells = n_configs * (spec.question.stream.n_instances or 1)
-    n_pairs = int(np.clip(cells // _RUNS_PER_PAIR, min(2, n_configs), PAIRS))
-    captime = min(_LONGEST_TRIAL, question.ceiling, float(question.utility.inverse(np.array(_LITTLE_WORTH))))
+    n_pairs = pairs_for(spec.question.stream.n_instances or 1, n_configs)
+    captime = trial_captime(question.utility, question.ceiling)
     with executor_of(spec, ledger, None, None, interrupted) as make:
         here = make or executors_here(spec.settings)
         trial = here(question.program, own_tag("trial"))

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -192,6 +193,12 @@ class CommandProgram:
     def repeatable(self) -> bool:
         """See the protocol. Without a declaration: whether every command takes the seed."""
         return self._seeded if self._declared is None else self._declared
+
+    def once(self) -> "CommandProgram":
+        """See the protocol."""
+        same = copy(self)
+        same._candidates, same._declared = list(self._candidates), False  # noqa: SLF001 (an object of this class)
+        return same
 
     def extend(self, configurations: Sequence[Configuration]) -> None:
         """More candidates, for pools that grow."""

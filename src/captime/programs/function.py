@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -151,6 +152,12 @@ class FunctionProgram:
         self.seeded = self._arguments.seeded
         self.repeatable = self.seeded if repeatable is None else repeatable
         self.extend(configurations)
+
+    def once(self) -> "FunctionProgram":
+        """See the protocol."""
+        same = copy(self)
+        same._configurations, same.repeatable = list(self._configurations), False  # noqa: SLF001 (of this class)
+        return same
 
     def extend(self, configurations: Sequence[Configuration]) -> None:
         """More candidates, for pools that grow."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self, runtime_checkable
 
 from captime.errors import ScenarioError
 from captime.runs import RunOutcome, RunRequest
@@ -96,6 +96,20 @@ class GrowingProgram(Program, Protocol):
 
     def extend(self, configurations: Sequence[Configuration]) -> None:
         """These join, with the next indices."""
+        ...
+
+
+@runtime_checkable
+class SeedTaker(GrowingProgram, Protocol):
+    """A program of which it is known whether it is given the seed of a run."""
+
+    @property
+    def seeded(self) -> bool:
+        """Whether every run is given its seed."""
+        ...
+
+    def once(self) -> Self:
+        """Return the same program, as one that does not repeat itself."""
         ...
 
 

@@ -206,8 +206,8 @@ def _repeated(result: CampaignResult) -> list[str]:
     said = ["Every run counts once, with a captime that was fixed before it started."]
     if result.question.short_captimes is False and not result.question.population_said:
         said.append(
-            "The program did not take the same time again with the same seed, so the claim is about more instances "
-            "like these, not about exactly these."
+            "Trial runs did not show that the program takes the same time again, so the claim is about more instances "
+            "like these, not about exactly these. If it does, target.repeatable = true says so."
         )
     again = result.census.verdicts["lost"] + result.census.verdicts["cancelled"]
     if again and result.question.program.repeatable:

@@ -10,7 +10,7 @@ from functools import cached_property
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import ValidationError
@@ -78,6 +78,7 @@ class Scenario:
         recorded_order: In which order draws and proposals come in the ledger that is resumed; takes the place of the
             order that goes with the effort.
         recorded_population: What the claim of the ledger is about that is resumed; takes the place of the default.
+        recorded_repeatable: Whether the ledger that is resumed took the program to repeat itself.
     """
 
     wishes: ScenarioModel
@@ -92,6 +93,7 @@ class Scenario:
     begun_with: int | None = None
     drawn_seed: int = field(default_factory=lambda: finite.fresh_seed())  # noqa: PLW0108 (looked up when it is needed)
     recorded_population: Population | None = None
+    recorded_repeatable: bool | None = None
     recorded_order: ArrivalOrder | None = None
 
     @property
@@ -204,15 +206,33 @@ class Scenario:
     @cached_property
     def population(self) -> Population:
         """What the claim is about: exactly these instances, or the distribution they were drawn from."""
+        return self._population(repeatable=self.program.repeatable, seeded=self.program.seeded)
+
+    def _population(self, *, repeatable: bool, seeded: bool) -> Population:
         return population_of(
             self.wishes.instances,
             self.place,
-            repeatable=self.program.repeatable,
-            seeded=self.program.seeded,
+            repeatable=repeatable,
+            seeded=seeded,
             procedure=self.procedure,
             options=self.options,
             recorded=self.recorded_population,
         )
+
+    @cached_property
+    def _repeatable(self) -> Literal["auto"] | bool:
+        """Whether the program repeats itself; "auto" if that follows from whether it is given the seed.
+
+        A program without a seed is taken to repeat itself where a claim about exactly these instances is possible.
+        Trial runs before the first run that counts decide whether it does.
+        """
+        said = self.wishes.target.repeatable
+        if said != "auto":
+            return said
+        if self.recorded_repeatable is not None:
+            return self.recorded_repeatable
+        possible = self._population(repeatable=True, seeded=True) is Population.THESE
+        return True if possible and self.wishes.instances.seeds == 1 else "auto"
 
     @cached_property
     def program(self) -> CommandProgram | FunctionProgram:
@@ -226,9 +246,10 @@ class Scenario:
             check_command(self.wishes.target.command, self.proposer.space, self.place)
             if self.wishes.target.wrapper is None and self.wishes.target.settings_style is None:
                 worded = words_of(self.proposer.space)
+        target = self.wishes.target.model_copy(update={"repeatable": self._repeatable})
         with self.place.naming():
             return program_of(
-                self.wishes.target,
+                target,
                 stream,
                 configurations,
                 self.folder,

@@ -23,7 +23,7 @@ from captime.procedures.protocol import (
 )
 from captime.programs import Configuration
 from captime.programs.judge import TOLERANCE
-from captime.programs.protocol import GrowingProgram
+from captime.programs.protocol import GrowingProgram, SeedTaker
 from captime.scenario.configurations import pool_terms_of
 from captime.scenario.errors import SourceLocation
 from captime.scenario.identity import plain
@@ -186,6 +186,13 @@ class CampaignQuestion:
         kept = dict(instances) if isinstance(instances, Mapping) else {}
         kept.pop("population", None)
         return replace(self, population=Population.DRAWN, identity={**self.identity, "instances": kept})
+
+    def with_runs_made_once(self) -> "CampaignQuestion":
+        """Return the same question about a program that does not repeat itself."""
+        target = self.identity.get("target")
+        told = {**target, "repeatable": False} if isinstance(target, Mapping) else target
+        program = self.program.once() if isinstance(self.program, SeedTaker) else self.program
+        return replace(self, program=program, identity={**self.identity, "target": told})
 
     @property
     def goal(self) -> Goal:

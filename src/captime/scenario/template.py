@@ -54,7 +54,7 @@ exit_codes = [10, 20]                      # its exit codes
 # disk_limit = "10GB"             # what a run may write into its own directory; left out: no limit
 # processes = 100                 # how many processes a run may have; left out: no limit
 # directory = "."                 # where runs take place; left out: a fresh directory each
-# repeatable = "auto"             # whether the same seed gives the same run; "auto": if the command takes {seed}
+# repeatable = "auto"             # whether the same run takes the same time again; "auto": trial runs tell
 
 # [target.environment]
 # inherit = ["PATH", "HOME"]      # left out: the usual few; ["*"] for all
