@@ -141,11 +141,17 @@ def test_programs_are_told_both_claims() -> None:
 
 def test_what_the_claim_rests_on_names_no_distribution() -> None:
     """Unless there is a claim about one."""
-    alone = these_words(60, " (seed 7)", replace(THESE, other=None), grouped=False)
+    alone = these_words(60, " (seed 7)", replace(THESE, other=None), grouped=False, seeded=True)
     assert len(alone) == 1
     assert "nothing is assumed about where they come from" in alone[0]
-    assert "independent draws" in these_words(60, "", THESE, grouped=False)[1]
-    assert "one member of every group" in these_words(60, "", THESE, grouped=True)[1]
+    assert "independent draws" in these_words(60, "", THESE, grouped=False, seeded=True)[1]
+    assert "one member of every group" in these_words(60, "", THESE, grouped=True, seeded=True)[1]
+
+
+def test_a_set_of_a_program_without_seeds_has_none() -> None:
+    """The sentence is about instances alone."""
+    assert "each with its seed" in these_words(60, "", THESE, grouped=False, seeded=True)[0]
+    assert "seed" not in these_words(60, "", THESE, grouped=False, seeded=False)[0]
 
 
 def test_used_up_instances_name_the_next_steps() -> None:
@@ -206,5 +212,5 @@ def test_on_a_space_the_set_and_the_share_left_out_are_both_named() -> None:
     assert "the best there can be, in this space or any other, on exactly these 60 instances (all 60 were" in statement(
         summary(whole)
     )
-    assert any("drawn from the space" in said for said in these_words(60, "", held, grouped=False))
-    assert not any("drawn from the space" in said for said in these_words(60, "", THESE, grouped=False))
+    assert any("drawn from the space" in said for said in these_words(60, "", held, grouped=False, seeded=True))
+    assert not any("drawn from the space" in said for said in these_words(60, "", THESE, grouped=False, seeded=True))

@@ -226,7 +226,11 @@ def assumptions(result: CampaignResult) -> list[str]:
     if question.population is Population.THESE:
         grouped = question.stream.describe().get("groups") is not None
         said += these_words(
-            question.stream.length or 0, f" (seed {question.seed})", result.certificate, grouped=grouped
+            question.stream.length or 0,
+            f" (seed {question.seed})",
+            result.certificate,
+            grouped=grouped,
+            seeded=seeds_of(question.identity) > 0,
         )
     elif question.stream.population == "finite":
         said.append(
@@ -278,7 +282,7 @@ def _duplicates(stream: InstanceStream) -> list[str]:
     return [f"{again:,} of {count:,} instances hold the same as another one; each of them counts."] if again > 0 else []
 
 
-def these_words(count: int, seed: str, held: Certificate, *, grouped: bool) -> list[str]:
+def these_words(count: int, seed: str, held: Certificate, *, grouped: bool, seeded: bool) -> list[str]:
     """Return what a claim about exactly these instances rests on, in sentences.
 
     Args:
@@ -286,8 +290,10 @@ def these_words(count: int, seed: str, held: Certificate, *, grouped: bool) -> l
         seed: From which their order was drawn, such as ` (seed 7)`.
         held: The certificate.
         grouped: Whether instances are listed in groups of variations.
+        seeded: Whether the program is given seeds.
     """
-    best = f'"Best" means best on average over exactly these {count:,} instances, each with its seed'
+    each = ", each with its seed" if seeded else ""
+    best = f'"Best" means best on average over exactly these {count:,} instances{each}'
     said = [f"{best}, run in random order{seed}; nothing is assumed about where they come from."]
     if grouped:
         said.append("They are one member of every group, chosen by the seed; the others are not part of the set.")

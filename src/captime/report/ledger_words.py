@@ -208,7 +208,8 @@ def _instances(story: LedgerData) -> str:
     seed = f" (seed {story.scenario['seed']})" if "seed" in story.scenario else ""
     if known.get("population") == Population.THESE and story.certificate is not None:
         members = length_on_record(story.scenario, story.notes) or 0
-        return " ".join(these_words(members, seed, story.certificate, grouped=known.get("groups") is not None))
+        grouped, seeded = known.get("groups") is not None, seeds_of(story.scenario) > 0
+        return " ".join(these_words(members, seed, story.certificate, grouped=grouped, seeded=seeded))
     if sampling == "replace" and isinstance(listed, list):
         return (
             f'"Best" means best on average over exactly these {len(listed):,} instances, drawn with replacement{seed}.'
