@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,24 @@ def test_these_is_refused_for_a_program_that_is_said_not_to_repeat_itself(tmp_pa
     asked["target"]["repeatable"] = False
     with pytest.raises(ScenarioError, match="does not say that it takes the same time again"):
         scenario_of(asked, tmp_path).build()
+
+
+def test_a_configuration_without_the_seed_cannot_join_a_campaign_that_relies_on_seeds(tmp_path: Path) -> None:
+    """Its own command has no {seed}, and the others have one; where none has one, it can."""
+    for seeded in (True, False):
+        asked = document(tmp_path, seeded=seeded)
+        asked["configurations"]["late"] = {"command": ["true", "{instance}"]}
+        resumed = replace(
+            scenario_of(asked, tmp_path),
+            begun_with=2,
+            recorded_population=Population.THESE,
+            recorded_repeatable=True,
+        )
+        if seeded:
+            with pytest.raises(ScenarioError, match="'late' was added to a campaign whose runs can be made again"):
+                resumed.build()
+        else:
+            assert resumed.build().question.program.repeatable
 
 
 def test_a_procedure_without_such_claims_is_refused(tmp_path: Path) -> None:

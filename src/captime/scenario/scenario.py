@@ -394,7 +394,8 @@ class Scenario:
         """Refuse added configurations that the campaign cannot run."""
         if not self.newcomers:
             return
-        if self.program.repeatable and not self._program_with(self.newcomers).repeatable:
+        by_seed = self.wishes.target.repeatable == "auto" and self.program.seeded
+        if by_seed and not self._program_with(self.newcomers).seeded:
             raise ScenarioError(
                 f"{self.place('configurations')}: {self.newcomers[0].name!r} was added to a campaign whose runs can be "
                 "made again with their seeds, but there is no {seed} in its command; pass {seed} to it, or begin a new "

@@ -496,7 +496,7 @@ def _differs_on_a_set(spec: CampaignSpec, found: str, facts: dict[str, Any]) -> 
         told = f"{found}; the claim about exactly these instances needs the same time again"
         return Finding("repeatability", "failed", told, advice, facts)
     advice = (
-        "nothing needs to be done: captime run tries five pairs of runs. If they differ too much, its claim is about "
+        "nothing needs to be done: captime run tries a few pairs of runs. If they differ too much, its claim is about "
         "more instances like these, not about exactly these"
     )
     return Finding("repeatability", "note", found, advice, facts)
