@@ -178,6 +178,7 @@ def test_every_double_survives_the_text(scale: float, shape: float) -> None:
         ("90", 90.0),
         ("90s", 90.0),
         ("1.5 min", 90.0),
+        ("5m", 300.0),
         ("2H", 7200.0),
         ("100ms", 0.1),
         (" 1d ", 86400.0),
@@ -189,7 +190,7 @@ def test_durations_are_read_in_seconds(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "5 5", "5min30s", "-1", "1e999", "nan", "5m", "5 foot"])
+@pytest.mark.parametrize("text", ["", "soon", "5 5", "5min30s", "-1", "1e999", "nan", "5M", "5 foot"])
 def test_a_wrong_duration_is_refused_under_its_name(text: str) -> None:
     """The message begins with what the duration is for."""
     with pytest.raises(UtilityError, match=r"^--deadline is "):

@@ -13,7 +13,6 @@ from captime.utilities.formula import parse_duration
 
 # Times and sizes as people write them in a scenario: `10m` is ten minutes, `2GB` are two billion bytes.
 
-_MINUTES = re.compile(r"(.*[0-9.])\s*m")
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]*)")
 # Limits are signed numbers of 64 bits to the system.
 _MOST_BYTES = 2**63 - 1
@@ -26,7 +25,7 @@ _UNITS = {
 
 
 def seconds_of(value: Any) -> float:
-    """Seconds from a number or a text; `m` means minutes here, because nothing shorter or longer could be meant.
+    """Return seconds from a number or a text.
 
     >>> seconds_of("10m"), seconds_of("90s"), seconds_of(2)
     (600.0, 90.0, 2.0)
@@ -41,9 +40,8 @@ def seconds_of(value: Any) -> float:
         except OverflowError:
             raise PydanticCustomError("duration", "expected a number of seconds that is not astronomical") from None
     value = value.strip()
-    minutes = _MINUTES.fullmatch(value)
     try:
-        return parse_duration(f"{minutes.group(1)}min" if minutes else value, "it")
+        return parse_duration(value, "it")
     except UtilityError as error:
         problem = str(error).removeprefix(f"it is {value!r}").lstrip(",: ")
         raise PydanticCustomError("duration", "{problem}", {"problem": problem}) from None

@@ -49,7 +49,9 @@ def in_seconds(number: float, unit: str) -> float:
 
 
 def parse_duration(text: str, what: str = "the time") -> float:
-    """Seconds from `90`, `90s`, `1.5 min`, `2h`; what is negative, infinite or something else is refused.
+    """Return seconds from `90`, `90s`, `1.5 min`, `2h`; what is negative, infinite or something else is refused.
+
+    `m` means minutes here: nothing shorter or longer could be meant by a time alone.
 
     Args:
         text: what the user wrote.
@@ -66,7 +68,7 @@ def parse_duration(text: str, what: str = "the time") -> float:
             f"{what} is {text!r}, expected a number with or without a unit, like 90, 90s, 5min, 2h, 100ms or 1d"
         )
     try:
-        seconds = in_seconds(float(number.group()), unit or "s")
+        seconds = in_seconds(float(number.group()), "min" if unit == "m" else unit or "s")
     except UtilityError as error:
         raise UtilityError(f"{what} is {text!r}: {error}") from None
     if not 0.0 <= seconds < math.inf:
