@@ -32,6 +32,18 @@ def test_of_twenty_at_once_exactly_one_gets_the_ledger(tmp_path: Path) -> None:
             assert f"process {winners[0]['pid']} on" in answer["words"]
 
 
+def test_a_ledger_that_was_closed_names_no_process(tmp_path: Path) -> None:
+    """Between the lock and its new holder's name, a refusal must not name the last holder."""
+    path = tmp_path / "a.ledger"
+    ledger = Ledger.create(path, {}, CONFIGS)
+    assert str(os.getpid()).encode() in lock_path(path).read_bytes()
+    mark = read_mark(path)
+    ledger.close()
+    assert str(os.getpid()).encode() not in lock_path(path).read_bytes()
+    assert mark is not None
+    assert read_mark(path) is not None
+
+
 HERE = Owner("here", "boot-2", 4711, "100")
 CASES = {
     "closed in good order": (HERE, True, False, None),

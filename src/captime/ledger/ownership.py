@@ -14,6 +14,7 @@ import subprocess
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -187,8 +188,10 @@ class WriteLock:
             return
 
     def release(self) -> None:
-        """Let others write."""
+        """Let others write. The name goes first, so that the next refusal cannot name this process."""
         if self._file >= 0:
+            with suppress(OSError):
+                os.ftruncate(self._file, min(os.fstat(self._file).st_size, _LINE))
             os.close(self._file)
             self._file = -1
 
