@@ -260,7 +260,7 @@ def test_a_new_column_is_written_and_hashed_in_new_ledgers(folder: Path) -> None
     """It stands in ledgers that are made with it and in their copies; changing it breaks the chain."""
     (folder / "race.ledger").unlink()
     with later_tables() as later:
-        captime("run", "race.toml", "--epsilon", "0.9", "--json")
+        captime("run", "race.toml", "--json")
         captime("verify", "race.ledger")
         captime("salvage", "race.ledger", "-o", "saved.ledger")
         captime("backup", "race.ledger", "-o", "copy.ledger")
@@ -278,7 +278,7 @@ def test_a_ledger_of_newer_tables_is_refused_in_a_sentence(folder: Path) -> None
     """By every command; the file is left as it is, and nothing is said to be wrong with it."""
     (folder / "race.ledger").unlink()
     with later_tables() as later:
-        captime("run", "race.toml", "--epsilon", "0.9", "--json")
+        captime("run", "race.toml", "--json")
     before = (folder / "race.ledger").read_bytes()
     for words in (
         ("run", "race.toml"),
