@@ -17,7 +17,8 @@ import pytest
 pytest.importorskip("distributed", reason="the extra captime[dask]")
 
 from campaign_stand_ins import folder
-from captime.campaign.measurement import measure
+from captime.campaign import run_campaign
+from captime.campaign.measurement import survey_of
 from captime.executors.dask import DaskExecutor, DaskTerms
 from captime.executors.dask_client import DaskClient, WorkerLeft
 from captime.executors.dask_workers import SpeedTerms
@@ -90,12 +91,10 @@ def test_whoever_dies_no_run_is_missing_and_none_counts_twice(
         def make(program: Program, tag: str) -> Executor:
             return DaskExecutor(program, partial(FlakyLink, client, every=17), tag=tag, terms=ANY)
 
-        measure(
-            spec.question,
+        run_campaign(
+            survey_of(spec.question, 1000.0, instances),
             campaign.ledger,
-            captime=1000.0,
-            instances=instances,
-            manner=spec.settings,
+            spec.settings,
             make_executor=make,
             observer=lambda _, evidence, __: chaos(int(evidence.tally.runs.sum())),
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from campaign_stand_ins import PulledThePlug, folder, ledger_in, question_on, small_table, virtual_slots
-from captime.campaign import CampaignResult, RunSettings, StopRules, measure, run_campaign, table_of
+from captime.campaign import CampaignResult, RunSettings, StopRules, run_campaign, survey_of, table_of
 from captime.campaign.journal import with_retries
 from captime.errors import LedgerLocked, ScenarioDiffers, ScenarioError
 from captime.evidence import Evidence
@@ -193,11 +193,11 @@ def test_procedures_that_repeat_runs_refuse_programs_that_cannot(folder: Path) -
 @pytest.mark.parametrize("cut", [None, 4])
 def test_measuring_gives_the_table_back(folder: Path, cut: int | None) -> None:
     """Every run once, cut at the captime; interrupted or not."""
-    question, made = question_on(TABLE), virtual_slots(TABLE, 3)
     path, captime = ledger_in(folder), 30.0
+    survey, made = survey_of(question_on(TABLE), captime, 12), virtual_slots(TABLE, 3)
     if cut is not None:
-        measure(question, path, captime=captime, instances=12, make_executor=made, interrupted=stop_after(cut))
-    result = measure(question, path, captime=captime, instances=12, make_executor=made)
+        run_campaign(survey, path, make_executor=made, interrupted=stop_after(cut))
+    result = run_campaign(survey, path, make_executor=made)
     assert result.outcome.stopped == "instances"
     found = table_of(path, "measured", captime)
     assert found.limit == captime

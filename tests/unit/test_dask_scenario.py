@@ -72,8 +72,8 @@ def test_where_runs_happen_is_no_part_of_the_question(folder: Path) -> None:
 def test_jobs_limit_a_cluster_and_not_our_own_cores(folder: Path) -> None:
     """More jobs than cores are no mistake where there are other machines."""
     spec = scenario(folder, {"kind": "dask", "address": "tcp://a:1"}, jobs=5000).build()
-    assert (spec.executor.most, spec.settings.jobs) == (5000, 5000)
-    assert scenario(folder).build().executor.most is None
+    assert (spec.most, spec.settings.jobs) == (5000, 5000)
+    assert scenario(folder).build().most is None
 
 
 def test_a_cluster_that_cannot_be_reached_is_a_clear_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

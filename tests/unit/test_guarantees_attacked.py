@@ -12,7 +12,7 @@ import pytest
 from campaign_stand_ins import question_on, small_table, virtual_slots
 from captime import simulate
 from captime.arrays import FloatArray
-from captime.campaign import measure
+from captime.campaign import run_campaign, survey_of
 from captime.campaign import table_of as measured_table_of
 from captime.campaign.measurement import measured_runs
 from captime.campaign.validation import score_ends
@@ -204,7 +204,7 @@ def test_a_measured_table_does_not_say_what_became_of_a_given_up_run(tmp_path: P
     def slots(program: Program, tag: str) -> Executor:
         return GivesUpOnOne(table, in_order(12), 2)
 
-    measure(question_on(table), path, captime=captime, instances=12, make_executor=slots)
+    run_campaign(survey_of(question_on(table), captime, 12), path, make_executor=slots)
     measured, unfinished = measured_runs(path, "held-out", captime)
     assert measured.n_instances == 12
     assert np.argwhere(~np.isnan(unfinished)).tolist() == [[1, 3]]
@@ -221,11 +221,9 @@ def test_a_validation_that_was_stopped_counts_no_instance_behind_a_missing_run(t
     seconds[0, 3] = 29.0
     table, path, captime = table_of(seconds, 100.0), tmp_path / "stopped.ledger", 30.0
     laps = itertools.count()
-    made = measure(
-        question_on(table),
+    made = run_campaign(
+        survey_of(question_on(table), captime, 40),
         path,
-        captime=captime,
-        instances=40,
         make_executor=virtual_slots(table, 2),
         interrupted=lambda: next(laps) >= 20,
     )

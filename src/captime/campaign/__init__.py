@@ -1,8 +1,8 @@
 """Campaigns on real programs: every run is made once, written down, and counted; see `run`, `measuring`, `library`."""
 
-from captime.campaign.measurement import measure, table_of
+from captime.campaign.measurement import survey_of, table_of
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import run_campaign
 from captime.scenario.spec import CampaignQuestion, RunSettings, StopRules
 
-__all__ = ["CampaignQuestion", "CampaignResult", "RunSettings", "StopRules", "measure", "run_campaign", "table_of"]
+__all__ = ["CampaignQuestion", "CampaignResult", "RunSettings", "StopRules", "run_campaign", "survey_of", "table_of"]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from captime.campaign.measurement import Compared, Decided, compare_until, measure
+from captime.campaign.measurement import Compared, Decided, check_sampling, compare_until, survey_of
 from captime.campaign.result import CampaignResult
 from captime.campaign.run import MakeExecutor, run_campaign
 from captime.campaign.transfer import EarlierCampaigns
@@ -98,46 +98,45 @@ class OpenCampaign:
     interrupted: Callable[[], bool]
     make_executor: MakeExecutor | None
 
-    def run(self, observer: Observer | None, earlier: EarlierCampaigns | None = None) -> CampaignResult:
-        """Answer the question with its procedure; on a space the model learns from `earlier` campaigns, too."""
+    def run(
+        self,
+        observer: Observer | None,
+        earlier: EarlierCampaigns | None = None,
+        *,
+        question: CampaignQuestion | None = None,
+        enough: Callable[[], bool] = never,
+    ) -> CampaignResult:
+        """Answer the question with its procedure; on a space the model learns from `earlier` campaigns, too.
+
+        Args:
+            observer: Called after every lap.
+            earlier: On a space, earlier campaigns from which the model, and nothing else, learns.
+            question: Asked in place of the campaign's own.
+            enough: Asked before every lap; True stops, as an interruption does.
+        """
         return run_campaign(
-            self.assembly.question,
+            question or self.assembly.question,
             self.assembly.ledger,
             self.assembly.settings,
             observer=observer,
-            interrupted=self.interrupted,
+            interrupted=lambda: self.interrupted() or enough(),
             make_executor=self.make_executor,
             earlier=earlier,
         )
 
     def measure(self, observer: Observer | None, *, captime: float, instances: int | None) -> CampaignResult:
-        """Make all runs up to one captime; see `measurement.measure`."""
-        return measure(
-            self.assembly.question,
-            self.assembly.ledger,
-            captime=captime,
-            instances=instances,
-            manner=self.assembly.settings,
-            observer=observer,
-            interrupted=self.interrupted,
-            make_executor=self.make_executor,
-        )
+        """Make all runs up to one captime that are still missing in the ledger; see `survey_of`."""
+        check_sampling(self.assembly.question)
+        return self.run(observer, question=survey_of(self.assembly.question, captime, instances))
 
     def compare(
         self, observer: Observer | None, decided: Decided, *, captime: float, instances: int | None
     ) -> Compared:
-        """Make runs until enough is known; see `paired.compare_until`."""
-        return compare_until(
-            self.assembly.question,
-            self.assembly.ledger,
-            decided,
-            captime=captime,
-            instances=instances,
-            manner=self.assembly.settings,
-            observer=observer,
-            interrupted=self.interrupted,
-            make_executor=self.make_executor,
-        )
+        """Make runs up to one captime until enough is known; see `compare_until`."""
+        question = self.assembly.question
+        survey = survey_of(question, captime, instances)
+        run = partial(self.run, observer, question=survey)
+        return compare_until(question, self.assembly.ledger, decided, captime, lambda due: run(enough=due))
 
 
 def _with_jobs(manner: RunSettings, jobs: int | None, *, oversubscribe: bool) -> RunSettings:
@@ -188,7 +187,7 @@ def executor_of(
         from captime.executors.dask_cluster import ClusterSettings, ReachedCluster, client_of  # noqa: PLC0415 (an optional package)
     except ImportError:
         raise MissingExtra("running on a Dask cluster", "dask") from None
-    most = wishes.most if jobs is None else jobs
+    most = spec.most if jobs is None else jobs
     if client is not None:
         yield _maker(spec, ledger, ReachedCluster(client), most)
         return

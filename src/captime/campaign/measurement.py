@@ -12,44 +12,14 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray
 from captime.bounds import Mixture
 from captime.campaign.result import CampaignResult
-from captime.campaign.run import MakeExecutor, run_campaign
 from captime.campaign.validation import Worth, score_ends
 from captime.errors import CaptimeError, ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import Columns, which_mean
-from captime.live import Observer
 from captime.procedures.survey import SURVEY, Survey
-from captime.runs import Meaning, never
-from captime.scenario.spec import CampaignQuestion, RunSettings
+from captime.runs import Meaning
+from captime.scenario.spec import CampaignQuestion
 from captime.sources import RuntimeTable
-
-
-def measure(
-    question: CampaignQuestion,
-    path: Path,
-    *,
-    captime: float,
-    instances: int | None = None,
-    manner: RunSettings | None = None,
-    observer: Observer | None = None,
-    interrupted: Callable[[], bool] = never,
-    make_executor: MakeExecutor | None = None,
-) -> CampaignResult:
-    """Make all runs that are still missing in this ledger.
-
-    Args:
-        question: Program, instances and configurations; its procedure is not asked.
-        path: The ledger.
-        captime: For every run, in seconds.
-        instances: How many stream positions; needed where the stream has no end.
-        manner: How it is carried out.
-        observer: Called after every lap.
-        interrupted: Asked before every lap.
-        make_executor: Where runs happen.
-    """
-    check_sampling(question)
-    surveyed = survey_of(question, captime, instances)
-    return run_campaign(surveyed, path, manner, observer=observer, interrupted=interrupted, make_executor=make_executor)
 
 
 def check_sampling(question: CampaignQuestion) -> None:
@@ -67,7 +37,7 @@ def survey_of(question: CampaignQuestion, captime: float, instances: int | None 
     Args:
         question: Program, instances and configurations.
         captime: For every run, in seconds.
-        instances: How many stream positions; all of them if it is left out.
+        instances: How many stream positions, all of them if it is left out; needed where the stream has no end.
     """
     if not (np.isfinite(captime) and captime > 0):
         raise ScenarioError(f"the captime for every run is {captime!r} s, expected more than 0; try 10s")
@@ -235,13 +205,8 @@ def compare_until(
     question: CampaignQuestion,
     path: Path,
     decided: Decided,
-    *,
     captime: float,
-    instances: int | None = None,
-    manner: RunSettings | None = None,
-    observer: Observer | None = None,
-    interrupted: Callable[[], bool] = never,
-    make_executor: MakeExecutor | None = None,
+    run: Callable[[Callable[[], bool]], CampaignResult],
 ) -> Compared:
     """Run the configurations of a question on its instances until enough is known; resume what the ledger holds.
 
@@ -250,24 +215,12 @@ def compare_until(
         path: The ledger of these runs.
         decided: Whether enough is known.
         captime: Of every run, in seconds.
-        instances: The most stream positions; needed where the stream has no end.
-        manner: How it is carried out.
-        observer: Called after every lap.
-        interrupted: Asked before every lap; True stops.
-        make_executor: Where runs happen.
+        run: Makes the runs of the survey until the function that it is given returns True.
     """
     watch = _Watch(path, question, captime, decided)
     if path.exists() and watch.look():
         return watch.compared(DECIDED)
-    surveyed = survey_of(question, captime, instances)
-    result = run_campaign(
-        surveyed,
-        path,
-        manner,
-        observer=observer,
-        interrupted=lambda: interrupted() or watch.due(),
-        make_executor=make_executor,
-    )
+    result = run(watch.due)
     if result.trouble is not None and watch.empty():
         raise result.trouble
     known = watch.done or watch.look()

@@ -16,7 +16,7 @@ from captime.errors import MissingExtra, ScenarioError
 from captime.instances import script
 from captime.report.campaign_view import shown_progress
 from captime.report.campaigned import summary_and_table
-from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
+from captime.report.charts.mpl import check_picture_path, draw_epsilon
 from captime.report.ledger_data import read_story
 from captime.report.page import report_page, write_report
 from captime.report.views import figures_of
@@ -109,7 +109,7 @@ def demo_command(
         f"captime verify: {found.verdict}. {found.rows:,} rows checked, the certificate derived from them again."
     )
     note = f"kissat, {result.question.utility}, delta = {result.question.delta:g}"
-    draw_epsilon({"race": curve_of(result.outcome.trace)}, picture, note, [epsilon])
+    draw_epsilon({"race": result.outcome.trace}, picture, note, epsilon)
     page = out / "report.html"
     story = read_story(result.ledger)
     write_report(report_page(story, figures_of(story)), page)

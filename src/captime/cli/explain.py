@@ -38,7 +38,7 @@ from captime.programs.protocol import Configuration
 from captime.report.charts.mpl import check_picture_path, print_charts
 from captime.report.page import write_report
 from captime.report.views.importance import SUFFIX, view_of
-from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up
+from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up, surely
 from captime.scenario import Scenario, load_scenario
 from captime.scenario.identity import plain, scenario_hash
 from captime.spaces.values import text_of
@@ -100,7 +100,7 @@ class Explained:
 def statement_of(told: Explained) -> str:
     """Return the answer as one or two sentences."""
     found, gain = told.found, told.found.gain
-    sure = f"With probability at least {rounded_down(100 * (1 - found.delta), 2).rstrip('0').rstrip('.')} %"
+    sure = surely(found.delta)
     first, last = printable(told.first), printable(told.last)
     interval = f"{rounded_down(gain.low)} to {rounded_up(gain.high)}"
     if gain.high < told.least:

@@ -35,7 +35,7 @@ from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
 from captime.ledger.reading import which_mean
 from captime.report.campaigned import campaign_json, summary_and_table
-from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up
+from captime.report.words import STOPPED, cpu_time, printable, rounded_down, rounded_up, surely
 from captime.scenario import Scenario, load_scenario
 from captime.tuners import TunerResult, read_incumbents
 from captime.utilities.formula import parse_duration
@@ -160,7 +160,7 @@ def statement_of(told: Judged) -> str:
     count = len(told.candidates)
     if held.epsilon >= 1.0:
         return f"Nothing is certified yet; {name} is only the first guess among {count} candidates."
-    sure = f"With probability at least {rounded_down(100 * (1 - told.delta), 2).rstrip('0').rstrip('.')} %"
+    sure = surely(told.delta)
     near = f"within {rounded_up(held.epsilon)} of the best of these {count} candidates"
     if told.winner is told.default:
         return f"{sure}, {name} is {near}: no incumbent is better than the default by more than that."

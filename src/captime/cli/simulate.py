@@ -22,7 +22,7 @@ from captime.errors import CaptimeError, ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
 from captime.procedures.protocol import Procedure
-from captime.report.charts.mpl import check_picture_path, curve_of, draw_epsilon
+from captime.report.charts.mpl import check_picture_path, draw_epsilon
 from captime.report.simulated import as_json, check_trace_path, summary_of_simulation, write_trace
 from captime.report.words import cpu_time, printable, rounded_up
 from captime.simulation import (
@@ -373,8 +373,8 @@ def simulate_command(
         for name, result in results.items():
             write_trace(result.outcome.trace, result.table.configs, trace if compare is None else _beside(trace, name))
     if plot is not None:
-        curves = {name: curve_of(result.outcome.trace) for name, result in results.items()}
-        draw_epsilon(curves, plot, f"{ground.name}, {utility}, delta = {delta:g}", [epsilon])
+        traces = {name: result.outcome.trace for name, result in results.items()}
+        draw_epsilon(traces, plot, f"{ground.name}, {utility}, delta = {delta:g}", epsilon)
     _print_results(results, compared=compare is not None, as_json_object=as_json_object)
     reached = all(result.outcome.stopped in GOAL_REACHED for result in results.values())
     raise typer.Exit(0 if reached and not refused else 3)

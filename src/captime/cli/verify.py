@@ -13,7 +13,7 @@ from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
 from captime.report.ledger_words import summary_of_ledger
 from captime.report.words import certificate_json, printable, statement
-from captime.skeptic import Audit, Trust, audit
+from captime.skeptic import Audit, Trust, audit_of
 
 _NOT_VERIFIABLE, _DAMAGED = 3, 5
 
@@ -35,17 +35,17 @@ def verify_command(
     """
     ledger = ledger_of(ledger)
     try:
-        found = audit(ledger, trust or ())
+        with LedgerReader(ledger) as reader:
+            found = audit_of(reader, trust or ())
+            if as_json:
+                typer.echo(json.dumps(_as_json(ledger, found, reader), indent=2))
+            else:
+                _print(found, reader)
     except LedgerDamaged as error:
         if not as_json:
             raise
         typer.echo(json.dumps({"ledger": str(ledger), "verdict": "refuted", "problem": str(error)}, indent=2))
         raise typer.Exit(_DAMAGED) from None
-    with LedgerReader(ledger) as reader:
-        if as_json:
-            typer.echo(json.dumps(_as_json(ledger, found, reader), indent=2))
-        else:
-            _print(found, reader)
     raise typer.Exit(_NOT_VERIFIABLE if found.verdict == "not-verifiable" else 0)
 
 

@@ -9,7 +9,7 @@ from captime.report.campaigned import campaign_json, summary_and_table
 from captime.report.configurations import as_markdown as table_in_markdown
 from captime.report.configurations import as_text as table_in_text
 from captime.report.configurations import caption
-from captime.report.words import Summary, printable, rounded_down, rounded_up, statement
+from captime.report.words import Summary, printable, rounded_down, rounded_up, statement, surely
 
 _BADGES = {
     GateVerdict.NOT_WORSE: ":white_check_mark:",
@@ -114,9 +114,9 @@ def _of_gate(comparison: Comparison, gate: Gate) -> str:
     base, candidate = (printable(comparison.candidates[which].name) for which in (BASE, CANDIDATE))
     match gate.verdict:
         case GateVerdict.NOT_WORSE:
-            return f"{_surely(gate.delta)}, {candidate} is not worse than {base} by more than {gate.margin:g}."
+            return f"{surely(gate.delta)}, {candidate} is not worse than {base} by more than {gate.margin:g}."
         case GateVerdict.WORSE:
-            return f"{_surely(gate.delta)}, {candidate} is worse than {base}."
+            return f"{surely(gate.delta)}, {candidate} is worse than {base}."
         case GateVerdict.UNDECIDED:
             return f"Undecided: {candidate} may be worse than {base} by more than {gate.margin:g}, or not worse at all."
 
@@ -126,17 +126,13 @@ def _of_difference(comparison: Comparison, asked: WorthMore) -> str:
     share = f"{100 * asked.share:g} %"
     match asked.verdict:
         case Difference.FIRST:
-            return f"{_surely(asked.delta)}, {first} is worth at least {share} more than {second}."
+            return f"{surely(asked.delta)}, {first} is worth at least {share} more than {second}."
         case Difference.SECOND:
-            return f"{_surely(asked.delta)}, {second} is worth at least {share} more than {first}."
+            return f"{surely(asked.delta)}, {second} is worth at least {share} more than {first}."
         case Difference.NEITHER:
-            return f"{_surely(asked.delta)}, neither of {first} and {second} is worth {share} more than the other."
+            return f"{surely(asked.delta)}, neither of {first} and {second} is worth {share} more than the other."
         case Difference.UNDECIDED:
             return f"Undecided: whether {first} or {second} is worth {share} more than the other is not known yet."
-
-
-def _surely(delta: float) -> str:
-    return f"With probability at least {rounded_down(100 * (1 - delta), 2).rstrip('0').rstrip('.')} %"
 
 
 def _interval(gate: Gate) -> str:

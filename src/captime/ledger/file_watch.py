@@ -40,27 +40,40 @@ def backup(path: Path, target: Path) -> int:
     refused: its copy would look as if it were whole.
     """
     _check_target(target)
-    part = target.with_name(target.name + ".part")
     with closing(LedgerReader(path)) as whole:
         whole.check_end()
     with closing(reader(path)) as source, errors_translated(target, "copying"):
         check_schema(source, path)
+        return _copied(source, path, target, "copied")
+
+
+def _copied(connection: sqlite3.Connection, path: Path, target: Path, kind: str, **facts: object) -> int:
+    """Copy all rows that a connection reaches into a new file; return how many. Its last row says what it is.
+
+    Args:
+        connection: To the ledger.
+        path: Of the ledger, for messages about its rows.
+        target: The new file; it appears whole or not at all.
+        kind: Of the note that is its last row.
+        **facts: Further ones for that note.
+    """
+    part = target.with_name(target.name + ".part")
+    try:
         part.unlink(missing_ok=True)
-        try:
-            with closing(sqlite3.connect(part)) as copy:
-                source.backup(copy)
-            with closing(writer(part, network=True)) as copy:
-                for _ in walk(copy, path):
-                    pass
-                sequence, head = tail(copy)
-                copy.execute("BEGIN IMMEDIATE")
-                _note(Transaction(copy, Chain(sequence, head)), "copied", rows=sequence, head=head.hex())
-                copy.execute("COMMIT")
-            part.rename(target)
-            sync_directory(target.parent)
-        finally:
-            part.unlink(missing_ok=True)
-    return sequence
+        with closing(sqlite3.connect(part)) as copy:
+            connection.backup(copy)
+        with closing(writer(part, network=True)) as copy:
+            for _ in walk(copy, path):
+                pass
+            rows, head = tail(copy)
+            copy.execute("BEGIN IMMEDIATE")
+            _note(Transaction(copy, Chain(rows, head)), kind, rows=rows, head=head.hex(), **facts)
+            copy.execute("COMMIT")
+        part.rename(target)
+        sync_directory(target.parent)
+    finally:
+        part.unlink(missing_ok=True)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +152,8 @@ def _check_target(target: Path) -> None:
 # connection.
 
 _BETWEEN_LOOKS = 1.0
-# Device and number of a file.
-_File: TypeAlias = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """What changes when a file's content does; good enough to know when to look closer."""
-
-    size: int
-    modified_ns: int
+# Device and number of a file; or its size and when it was changed, which tell when to look closer.
+_Facts: TypeAlias = tuple[int, int]
 
 
 class FileWatch:
@@ -168,7 +173,7 @@ class FileWatch:
         self._log = log_path(path)
         self._file = _file_at(path)
         self._log_file = _file_at(self._log)
-        self._content: _Content | None = None
+        self._content: _Facts | None = None
         self._due = 0.0
         self.wrote()
 
@@ -203,7 +208,7 @@ class FileWatch:
             return self._look_closer(chain, content)
         return ""
 
-    def _look_closer(self, chain: Chain, content: _Content | None) -> str:
+    def _look_closer(self, chain: Chain, content: _Facts | None) -> str:
         """Look closer at a file that another process wrote: a tool that changed nothing of it, or a copy over it."""
         try:
             with closing(reader(self._path)) as connection:
@@ -274,32 +279,11 @@ def rescue(connection: sqlite3.Connection, path: Path, why: str) -> Rescued | No
     for folder in (path.parent, Path(tempfile.gettempdir())):
         target = _free_name(folder / rescued_name(path).name)
         try:
-            return Rescued(target, _copied(connection, target, why))
+            with errors_translated(target, "saving what is left"):
+                return Rescued(target, _copied(connection, target, target, "rescued", because=why))
         except LedgerError:
             continue
     return None
-
-
-def _copied(connection: sqlite3.Connection, target: Path, why: str) -> int:
-    part = target.with_name(target.name + ".part")
-    with errors_translated(target, "saving what is left"):
-        try:
-            part.unlink(missing_ok=True)
-            with closing(sqlite3.connect(part)) as copy:
-                connection.backup(copy)
-            with closing(writer(part, network=True)) as copy:
-                for _ in walk(copy, part):
-                    pass
-                rows, head = tail(copy)
-                copy.execute("BEGIN IMMEDIATE")
-                facts = to_json({"rows": rows, "head": head.hex(), "because": why})
-                Transaction(copy, Chain(rows, head)).add(NOTE, note_values("rescued", facts, time.time_ns()))
-                copy.execute("COMMIT")
-            part.rename(target)
-            sync_directory(target.parent)
-        finally:
-            part.unlink(missing_ok=True)
-    return rows
 
 
 def _free_name(path: Path) -> Path:
@@ -311,20 +295,21 @@ def _free_name(path: Path) -> Path:
     return tried
 
 
-def _file_at(path: Path) -> _File | None:
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 (after every transaction)
+        return os.stat(path)  # noqa: PTH116 (after every transaction)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
 
 
-def _content_at(path: Path) -> _Content | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116 (after every transaction)
-    except OSError:
-        return None
-    return _Content(found.st_size, found.st_mtime_ns)
+def _file_at(path: Path) -> _Facts | None:
+    found = _stat(path)
+    return None if found is None else (found.st_dev, found.st_ino)
+
+
+def _content_at(path: Path) -> _Facts | None:
+    found = _stat(path)
+    return None if found is None else (found.st_size, found.st_mtime_ns)
 
 
 # Warn when a long-lived reader prevents WAL truncation, and name its process.
@@ -352,10 +337,8 @@ class WalMonitor:
 
     def look(self) -> str:
         """Return what there is to say; "" for nothing."""
-        try:
-            size = os.stat(self._log).st_size  # noqa: PTH116 (after every transaction)
-        except OSError:
-            return ""
+        found = _stat(self._log)
+        size = 0 if found is None else found.st_size
         if size <= self._allowed:
             return ""
         self._allowed = 2 * size

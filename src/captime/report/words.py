@@ -250,6 +250,11 @@ def cpu_time(seconds: float, clock: object = "cpu") -> str:
     return f"{duration_text(seconds)} of {time_word(clock)}"
 
 
+def surely(delta: float) -> str:
+    """Return the beginning of a sentence that holds with probability 1 - delta, rounded down."""
+    return f"With probability at least {rounded_down(100 * (1 - delta), 2).rstrip('0').rstrip('.')} %"
+
+
 UNCERTIFIED = "Nothing is certified yet."
 
 
@@ -324,9 +329,7 @@ def _claim(summary: Summary, held: Certificate) -> str:
         near += f"{comma} on {_set_words(summary, held)} ({_run_words(held)})"
     if held.delta == 0:
         return f"On this table, where nothing is left to chance, {name} {near}."
-    return (
-        f"With probability at least {rounded_down(100 * (1 - held.delta), 2).rstrip('0').rstrip('.')} %, {name} {near}."
-    )
+    return f"{surely(held.delta)}, {name} {near}."
 
 
 def _near_in_space(summary: Summary, held: Certificate, gamma: float) -> str:

@@ -34,7 +34,7 @@ from captime.scenario.configurations import (
     words_of,
 )
 from captime.scenario.errors import SourceLocation, refused
-from captime.scenario.models import ScenarioModel, StopSection
+from captime.scenario.models import ScenarioModel
 from captime.scenario.sections import conditions_of, population_of, program_of, stream_of
 from captime.scenario.spec import (
     CampaignQuestion,
@@ -42,7 +42,7 @@ from captime.scenario.spec import (
     RunSettings,
     StopRules,
     allowed_cores,
-    executor_settings,
+    checked_executor,
     seconds_that_count,
 )
 from captime.spaces import ArrivalOrder, Proposer, order_for
@@ -372,15 +372,18 @@ class Scenario:
                 jobs=self.jobs,
                 order=wishes.order,
                 window=wishes.window,
-                stop=_stop_rules(wishes.stop),
+                stop=StopRules(
+                    cpu=math.inf if wishes.stop.cpu is None else wishes.stop.cpu,
+                    wall=math.inf if wishes.stop.wall is None else wishes.stop.wall,
+                    until=wishes.stop.until,
+                ),
                 isolation=wishes.isolation,
                 # Two values that reach the target may differ, and both are right.
                 conflicts=target.compare_answers and target.until is None,
                 check_repeatability=target.repeatable == "auto",
             ),
-            executor=executor_settings(
-                wishes.executor, self.place, self.folder, None if wishes.jobs == "auto" else wishes.jobs
-            ),
+            executor=checked_executor(wishes.executor, self.place, self.folder),
+            most=None if wishes.jobs == "auto" else wishes.jobs,
             oversubscribe=wishes.oversubscribe,
             ledger=self.ledger,
         )
@@ -512,11 +515,3 @@ def _check_numbers(value: object, field: tuple[str | int, ...], place: SourceLoc
             f"{place(*field)} is a whole number of {value.bit_length():,} bits; expected at most {_MOST_BITS}. Write a "
             "smaller one, or a text in quotes"
         )
-
-
-def _stop_rules(said: StopSection) -> StopRules:
-    return StopRules(
-        cpu=math.inf if said.cpu is None else said.cpu,
-        wall=math.inf if said.wall is None else said.wall,
-        until=said.until,
-    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
@@ -295,41 +295,6 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutorSettings:
-    """Where runs happen.
-
-    Attributes:
-        kind: `local`: on this machine. `dask`: on a cluster, which the next three fields say.
-        address: Of a scheduler.
-        scheduler_file: That a scheduler has written.
-        cluster: The kind to be started.
-        workers: How many workers to ask it for.
-        options: For its maker.
-        transfer: Whether instance files are sent to the workers.
-        scratch: Where workers make the directories of runs.
-        machines: `same`, `any` or `normalised`.
-        tolerance: By which share the reference may differ on machines that are the same.
-        reference: CPU seconds it takes where seconds count; None for those of the first machine.
-        patience: Seconds without any worker after which it is given up; None for never.
-        most: The largest number of runs at once; None for as many as there are slots.
-    """
-
-    kind: Literal["local", "dask"] = "local"
-    address: str | None = None
-    scheduler_file: str | None = None
-    cluster: str | None = None
-    workers: int | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    transfer: bool = False
-    scratch: str | None = None
-    machines: Literal["same", "any", "normalised"] = "same"
-    tolerance: float = 0.1
-    reference: float | None = None
-    patience: float | None = None
-    most: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class CampaignSpec:
     """The specification of a campaign: everything that a scenario says about it, checked.
 
@@ -337,7 +302,8 @@ class CampaignSpec:
         question: What is asked: program, stream, configurations, utility, procedure.
         configurations: The candidates, by index, as the program runs them.
         settings: How it is carried out.
-        executor: Where runs happen.
+        executor: Where runs happen; the file that a scheduler has written is named in full.
+        most: The largest number of runs at once on a cluster; None for as many as there are slots.
         oversubscribe: Whether there may be more jobs than cores.
         ledger: The file that records the runs.
     """
@@ -345,7 +311,8 @@ class CampaignSpec:
     question: CampaignQuestion
     configurations: tuple[Configuration, ...]
     settings: RunSettings
-    executor: ExecutorSettings
+    executor: ExecutorSection
+    most: int | None
     oversubscribe: bool
     ledger: Path
 
@@ -358,41 +325,24 @@ WHICH_CLUSTER = (
 )
 
 
-def executor_settings(
-    section: ExecutorSection, place: SourceLocation, folder: Path, most: int | None
-) -> ExecutorSettings:
+def checked_executor(section: ExecutorSection, place: SourceLocation, folder: Path) -> ExecutorSection:
     """Return what is wanted, if it makes sense.
 
     Args:
         section: As it was written.
         place: For messages.
         folder: Relative names are seen from here.
-        most: The largest number of runs at once; None for as many as there are slots.
     """
-    said = section.model_fields_set
     if section.kind == "local":
-        for name in sorted(said - {"kind"}):
+        for name in sorted(section.model_fields_set - {"kind"}):
             raise ScenarioError(
                 f'{place("executor", name)} means nothing on one machine; leave it out, or set kind = "dask"'
             )
     else:
         _check_cluster(section, place)
-    file = section.scheduler_file
-    return ExecutorSettings(
-        kind=section.kind,
-        address=section.address,
-        scheduler_file=None if file is None else os.fspath(folder / file),
-        cluster=section.cluster,
-        workers=section.workers,
-        options=dict(section.options),
-        transfer=section.transfer,
-        scratch=section.scratch,
-        machines=section.machines,
-        tolerance=section.tolerance,
-        reference=section.reference,
-        patience=section.patience,
-        most=most,
-    )
+    if section.scheduler_file is None:
+        return section
+    return section.model_copy(update={"scheduler_file": os.fspath(folder / section.scheduler_file)})
 
 
 def _check_cluster(section: ExecutorSection, place: SourceLocation) -> None:

@@ -5,6 +5,6 @@ else: no procedure, no book-keeping, no interval. Its arithmetic rounds to the s
 """
 
 from captime.skeptic.agreement import Trust
-from captime.skeptic.audit import Audit, audit
+from captime.skeptic.audit import Audit, audit, audit_of
 
-__all__ = ["Audit", "Trust", "audit"]
+__all__ = ["Audit", "Trust", "audit", "audit_of"]

@@ -59,7 +59,13 @@ def audit(path: str | PathLike[str], trust: Collection[Trust] = ()) -> Audit:
     Raises:
         LedgerDamaged: something is wrong; the message names the first row that is, or what does not follow.
     """
-    with LedgerReader(path) as reader, reader.snapshot():
+    with LedgerReader(path) as reader:
+        return audit_of(reader, trust)
+
+
+def audit_of(reader: LedgerReader, trust: Collection[Trust] = ()) -> Audit:
+    """Check a ledger that is open, as of one moment; `audit` says the rest."""
+    with reader.snapshot():
         end = reader.check_end()
         newest = reader.last_certificate_row()
         rules = reader.scenario.get("rules", 1)

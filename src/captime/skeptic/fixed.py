@@ -14,7 +14,7 @@ import numpy as np
 from captime.arrays import FloatArray
 from captime.errors import LedgerDamaged
 from captime.skeptic.books import Story
-from captime.skeptic.check import Check
+from captime.skeptic.check import Check, check_prefix
 from captime.skeptic.directed import Bets
 from captime.skeptic.question import Question
 
@@ -112,7 +112,7 @@ class FixedCheck(Check):
             )
         stories = [self.books.story(config) for config in range(n_configs)]
         for config, story in enumerate(stories):
-            _check_prefix(config, story)
+            check_prefix(config, story)
         self.account.append("every configuration ran the first positions of the stream, none stepped over")
         ends = self._by_bets(stories) if self.question.procedure == "fixed-captimes" else self._by_cells(stories)
         if ends is not None:
@@ -167,15 +167,6 @@ class FixedCheck(Check):
         self.account.append(
             f"number {held.config} is within {held.epsilon:.6g} of all others, and worth between "
             f"{held.utility_low:.6g} and {held.utility_high:.6g} (up to {SLACK:g} of rounding)"
-        )
-
-
-def _check_prefix(config: int, story: Story) -> None:
-    missing = np.flatnonzero(story.position != np.arange(len(story)))
-    if len(missing):
-        raise LedgerDamaged(
-            f"configuration {config} has runs on position {story.position[missing[0]]} and none on position "
-            f"{missing[0]}: a position was stepped over"
         )
 
 

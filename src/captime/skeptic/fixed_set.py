@@ -19,7 +19,7 @@ from captime.certificate import Certificate, Population
 from captime.errors import LedgerDamaged
 from captime.skeptic.agreement import Trust
 from captime.skeptic.books import Run, Story, story_of, told_in_order
-from captime.skeptic.check import Check
+from captime.skeptic.check import Check, check_prefix
 from captime.skeptic.directed import Bets, above, below
 
 # Shares of delta, docs/fixed-sets.md step 6. They sum to 1, for each of the two claims.
@@ -105,7 +105,7 @@ class SetCheck(Check):
         self._low, self._high = np.zeros((len(stories), size)), np.ones((len(stories), size))
         self._length = [len(story) for story in stories]
         for config, story in enumerate(stories):
-            _check_prefix(config, story)
+            check_prefix(config, story)
             self._low[config, : len(story)], self._high[config, : len(story)] = self._ends(story)
         self.account.append("every configuration ran the first positions of the random order, none was stepped over")
         of_set, drawn = self._tables(size)
@@ -426,12 +426,3 @@ def _terms_of(told: Any) -> _Terms:
         raise LedgerDamaged(f"the terms of a claim are {told!r}; expected a start, a ranking and who joined")
     joined = tuple((int(config), int(position)) for config, position in told["joined"])
     return _Terms(int(told["start"]), tuple(int(config) for config in told["ranking"]), joined)
-
-
-def _check_prefix(config: int, story: Story) -> None:
-    missing = np.flatnonzero(story.position != np.arange(len(story)))
-    if len(missing):
-        raise LedgerDamaged(
-            f"configuration {config} has runs on position {story.position[missing[0]]} and none on position "
-            f"{missing[0]}: a position was stepped over"
-        )

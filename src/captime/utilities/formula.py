@@ -213,16 +213,13 @@ def first_moments(
     return np.asarray(np.where(x >= 1.0, 0.0, np.where(x <= 0.0, zero_at, inside)))
 
 
-def raise_to(base: FloatArray, exponent: float) -> None:
-    """Base to the power of exponent, in place; exponent 1, the common case, costs nothing."""
-    if exponent == 1.0:
-        return
+def raised(base: FloatArray, exponent: float) -> FloatArray:
+    """Return base to the power of exponent; exponents 1, 2 and ½, the common ones, cost little."""
     if exponent == 2.0:
-        np.square(base, out=base)
-    elif exponent == 0.5:
-        np.sqrt(base, out=base)
-    else:
-        np.power(base, exponent, out=base)
+        return np.asarray(np.square(base))
+    if exponent == 0.5:
+        return np.asarray(np.sqrt(base))
+    return base if exponent == 1.0 else np.asarray(np.power(base, exponent))
 
 
 def number_text(number: float) -> str:

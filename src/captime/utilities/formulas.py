@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import erfc, erfcinv
 
 from captime.arrays import FloatArray
-from captime.utilities.formula import Formula, Seconds, number_text, raise_to, require, times
+from captime.utilities.formula import Formula, Seconds, number_text, raised, require, times
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,10 @@ class DeadlineWindow(Formula):
         """The start (if it is not 0) and the end."""
         return tuple(each for each in (self.start, self.end) if each > 0.0)
 
+    def _left(self, t: FloatArray) -> FloatArray:
+        """Return which share of the window is left; outside the two ends it is exactly 1 and exactly 0."""
+        return np.asarray((self.end - np.clip(t, self.start, self.end)) / (self.end - self.start))
+
 
 @dataclass(frozen=True, slots=True)
 class Uniform(Formula):
@@ -62,10 +66,7 @@ class Uniform(Formula):
         return self.end
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        np.divide(t, self.end, out=worth)
-        np.subtract(1.0, worth, out=worth)
-        return np.maximum(worth, 0.0, out=worth)
+        return np.asarray(np.maximum(1.0 - t / self.end, 0.0))
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.end * (1.0 - x))
@@ -89,12 +90,7 @@ class Linear(DeadlineWindow):
     example: ClassVar[str] = "linear(10, 60)"
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        # Outside the two ends the clipped formula gives exactly 1 and exactly 0.
-        np.clip(t, self.start, self.end, out=worth)
-        np.subtract(self.end, worth, out=worth)
-        worth /= self.end - self.start
-        return worth
+        return self._left(t)
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.end - x * (self.end - self.start))
@@ -116,12 +112,7 @@ class Forward(DeadlineWindow):
     example: ClassVar[str] = "forward(10, 60, 2)"
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        np.clip(t, self.start, self.end, out=worth)
-        np.subtract(self.end, worth, out=worth)
-        worth /= self.end - self.start
-        raise_to(worth, self.shape)
-        return worth
+        return raised(self._left(t), self.shape)
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.end - (self.end - self.start) * x ** (1.0 / self.shape))
@@ -143,12 +134,8 @@ class Backward(DeadlineWindow):
     example: ClassVar[str] = "backward(10, 60, 2)"
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        np.clip(t, self.start, self.end, out=worth)
-        worth -= self.start
-        worth /= self.end - self.start
-        raise_to(worth, 1.0 / self.shape)
-        return np.subtract(1.0, worth, out=worth)
+        gone = (np.clip(t, self.start, self.end) - self.start) / (self.end - self.start)
+        return np.asarray(1.0 - raised(gone, 1.0 / self.shape))
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.start + (self.end - self.start) * (1.0 - x) ** self.shape)
@@ -173,13 +160,9 @@ class Geometric(DeadlineWindow):
         return math.log(self.end) - math.log(self.start)
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        np.clip(t, self.start, self.end, out=worth)
         # Differences of logarithms, not the logarithm of a ratio: the ratio may leave the range of numbers.
-        np.log(worth, out=worth)
-        np.subtract(np.log(self.end), worth, out=worth)
-        worth /= np.log(self.end) - np.log(self.start)
-        return worth
+        left = np.log(self.end) - np.log(np.clip(t, self.start, self.end))
+        return np.asarray(left / (np.log(self.end) - np.log(self.start)))
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.end * np.exp(-x * self._span))
@@ -206,11 +189,7 @@ class Poly(Formula):
         return self.end
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        np.minimum(t, self.end, out=worth)
-        worth /= self.end
-        raise_to(worth, self.shape)
-        return np.subtract(1.0, worth, out=worth)
+        return np.asarray(1.0 - raised(np.minimum(t, self.end) / self.end, self.shape))
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.end * (1.0 - x) ** (1.0 / self.shape))
@@ -259,9 +238,7 @@ class Exponential(Formula):
     example: ClassVar[str] = "exponential(60)"
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        np.divide(t, -self.mean, out=worth)
-        return np.exp(worth, out=worth)
+        return np.asarray(np.exp(t / -self.mean))
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(-self.mean * np.log(x))
@@ -292,12 +269,8 @@ class Pareto(Formula):
         return (self.scale,)
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
         # At or below the scale this is scale / scale, exactly 1: no second branch is needed.
-        np.maximum(t, self.scale, out=worth)
-        np.divide(self.scale, worth, out=worth)
-        raise_to(worth, self.shape)
-        return worth
+        return raised(self.scale / np.maximum(t, self.scale), self.shape)
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.scale * x ** (-1.0 / self.shape))
@@ -330,12 +303,7 @@ class Parc(Formula):
         return self.limit
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        np.divide(t, self.limit, out=worth)
-        worth /= self.penalty
-        np.subtract(1.0, worth, out=worth)
-        worth[np.asarray(t >= self.limit)] = 0.0
-        return worth
+        return np.where(t >= self.limit, 0.0, 1.0 - t / self.limit / self.penalty)
 
     def _moment(self, x: FloatArray) -> FloatArray:
         # Every value below the height of the jump is first reached by jumping.
@@ -358,16 +326,9 @@ class LogNormal(Formula):
     example: ClassVar[str] = "log-normal(60, 1)"
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        worth = np.empty_like(t)
-        # ½ - ½ erf would lose every digit of a small worth; ½ erfc is the same number and keeps them. The
-        # logarithm of 0 is minus infinity, whose erfc is 2: u(0) = 1 needs no shift of t (the authors add
-        # 1e-4).
-        np.divide(t, self.median, out=worth)
-        np.log(worth, out=worth)
-        np.divide(worth, self.spread * math.sqrt(2.0), out=worth)
-        erfc(worth, out=worth)
-        worth *= 0.5
-        return worth
+        # ½ - ½ erf would lose every digit of a small worth; ½ erfc is the same number and keeps them. The logarithm of
+        # 0 is minus infinity, whose erfc is 2: u(0) = 1 needs no shift of t (the authors add 1e-4).
+        return np.asarray(0.5 * erfc(np.log(t / self.median) / (self.spread * math.sqrt(2.0))))
 
     def _moment(self, x: FloatArray) -> FloatArray:
         return np.asarray(self.median * np.exp(self.spread * math.sqrt(2.0) * erfcinv(2.0 * x)))
@@ -394,21 +355,11 @@ class LogLaplace(Formula):
         return (self.scale,)
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        late, early = np.empty_like(t), np.empty_like(t)
-        # The worth of the late part plus what the early part has not lost yet: each is constant on the
-        # other's side, exactly ½ and exactly 0, so that no masks are needed and the sum cannot rise where
-        # they meet.
-        np.maximum(t, self.scale, out=late)
-        np.divide(self.scale, late, out=late)
-        raise_to(late, self.shape)
-        np.minimum(t, self.scale, out=early)
-        early /= self.scale
-        raise_to(early, self.shape)
-        late *= 0.5
-        early *= 0.5
-        np.subtract(0.5, early, out=early)
-        late += early
-        return late
+        # The worth of the late part plus what the early part has not lost yet: each is constant on the other's side,
+        # exactly ½ and exactly 0, so that no masks are needed and the sum cannot rise where they meet.
+        late = 0.5 * raised(self.scale / np.maximum(t, self.scale), self.shape)
+        early = 0.5 - 0.5 * raised(np.minimum(t, self.scale) / self.scale, self.shape)
+        return np.asarray(late + early)
 
     def _moment(self, x: FloatArray) -> FloatArray:
         early = (2.0 * (1.0 - x)) ** (1.0 / self.shape)
@@ -446,19 +397,10 @@ class GeneralisedLogLaplace(Formula):
         return 1.0 / (1.0 + self.right / self.left)
 
     def _worth(self, t: FloatArray) -> FloatArray:
-        late, early = np.empty_like(t), np.empty_like(t)
         # As in LogLaplace: two falling parts, each constant on the other's side, meeting without a gap.
-        np.maximum(t, self.scale, out=late)
-        np.divide(self.scale, late, out=late)
-        raise_to(late, self.right)
-        np.minimum(t, self.scale, out=early)
-        early /= self.scale
-        raise_to(early, self.left)
-        np.subtract(1.0, early, out=early)
-        late *= self._meeting
-        early *= 1.0 - self._meeting
-        late += early
-        return late
+        late = self._meeting * raised(self.scale / np.maximum(t, self.scale), self.right)
+        early = (1.0 - self._meeting) * (1.0 - raised(np.minimum(t, self.scale) / self.scale, self.left))
+        return np.asarray(late + early)
 
     def _moment(self, x: FloatArray) -> FloatArray:
         meeting = self._meeting

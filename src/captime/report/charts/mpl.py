@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import singledispatch
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,13 +48,6 @@ def check_picture_path(path: Path) -> None:
         )
     if find_spec("matplotlib") is None:
         raise MissingExtra("a picture", "plot")
-
-
-@contextmanager
-def picture(path: Path, *, width: float, height: float) -> Iterator[Any]:
-    """Axes to draw on; the file is written when the block ends. See `sheet`."""
-    with sheet([path], width=width, height=height) as (axes,):
-        yield axes
 
 
 @contextmanager
@@ -280,93 +273,38 @@ def _(mark: HeatCells, axes: Any, chart: Chart) -> None:
     axes.imshow(shown, cmap=colors, norm=norm, aspect="auto", interpolation="nearest", extent=extent, origin="upper")
 
 
-# The largest unit in which the longest curve has at least two of them.
-_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """What was certified when.
-
-    Attributes:
-        seconds: CPU seconds spent.
-        epsilon: Certified by then.
-        joined: False for a procedure that certifies only at its end: one mark per run of it.
-    """
-
-    seconds: FloatArray
-    epsilon: FloatArray
-    joined: bool = True
-
-
-def curve_of(trace: Trace) -> Curve:
-    """The curve of a story."""
-    made = trace.decisions()
-    return Curve(made.seconds, made.epsilon)
-
-
-def draw_epsilon(curves: Mapping[str, Curve], path: Path, note: str, goals: Sequence[float] = ()) -> None:
-    """Write the picture; the suffix (png, pdf or svg) chooses the format.
+def draw_epsilon(traces: Mapping[str, Trace], path: Path, note: str, goal: float) -> None:
+    """Write what was certified when; the suffix (png, pdf or svg) chooses the format.
 
     Args:
-        curves: By label.
+        traces: By label.
         path: Where to.
         note: What the curves have in common, in small print.
-        goals: Epsilons that were asked for, as thin lines.
+        goal: The epsilon that was asked for.
     """
-    with picture(path, width=6.4, height=3.9) as axes:
-        _draw_curves(axes, curves, note, goals)
+    made = {label: trace.decisions() for label, trace in traces.items()}
+    spent = [np.maximum(each.seconds, 1e-3) for each in made.values()]
+    low = min((float(each[0]) for each in spent if len(each)), default=1e-3)
+    high = 1.25 * max((float(each[-1]) for each in spent if len(each)), default=1.0)
+    marks: list[Mark] = [
+        *(
+            Line(seconds, each.epsilon, f"c{place % len(PALETTE)}", label, step=True, width=2.4)
+            for place, (seconds, (label, each)) in enumerate(zip(spent, made.items(), strict=True))
+        ),
+        Rule(goal, "y", f"asked for: {goal:g}"),
+        # Lower left: curves come down on the right.
+        Label(low * (high / low) ** 0.01, 0.03, note),
+    ]
+    x = Axis("CPU time spent (logarithmic)", low, max(high, 2.0 * low), "time")
+    _write(Chart("certified epsilon", x, Axis("certified epsilon", 0.0, 1.02), marks), path)
 
 
-def _draw_curves(axes: Any, curves: Mapping[str, Curve], note: str, goals: Sequence[float]) -> None:
-    longest = max((float(curve.seconds.max(initial=0.0)) for curve in curves.values()), default=0.0)
-    size, unit = next((each for each in _UNITS if longest >= 2 * each[0]), _UNITS[-1])
-    for color, (label, curve) in zip(PALETTE, curves.items(), strict=False):
-        spent = np.maximum(curve.seconds, 1e-3) / size
-        if curve.joined:
-            axes.step(spent, curve.epsilon, where="post", label=label, color=color, linewidth=1.8)
-        else:
-            axes.plot(spent, curve.epsilon, "o--", label=label, color=color, linewidth=1.2, markersize=4.5)
-    for goal in goals:
-        axes.axhline(goal, color="#8A8A8A", linewidth=0.9, linestyle=":", zorder=1)
-        axes.annotate(
-            f"asked for: {goal:g}",
-            (0.0, goal),
-            xycoords=("axes fraction", "data"),
-            xytext=(6, 3),
-            textcoords="offset points",
-            ha="left",
-            fontsize=8.5,
-            color="#5A5A5A",
-        )
-    axes.set_xscale("log")
-    axes.set_ylim(0.0, 1.02)
-    axes.set_xlabel(f"CPU time spent, {unit} (logarithmic)")
-    axes.set_ylabel("certified epsilon")
-    axes.grid(visible=True, which="major", color="#E4E4E4", linewidth=0.7, zorder=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    # Lower left: curves come down on the right.
-    axes.text(0.015, 0.03, note, transform=axes.transAxes, va="bottom", fontsize=9.0, color="#5A5A5A")
-    # Above the axes, where no curve can run through it.
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.0, fontsize=9.0)
+def _write(chart: Chart, path: Path) -> None:
+    with sheet([path], width=6.4, height=3.9) as (axes,):
+        print_chart(replace(chart, width=500.0), axes)
 
 
-_CURVE, _MARK = PALETTE[:2]
-_FAINT = "#8A8A8A"
 _WORTHS = (0.9, 0.5, 0.1)
-# Round times for the axis: people read 1 min and 1 h, not 10² and 10³ seconds. The fine ones fill the gaps of
-# the coarse ones when there is room.
-_DAY = 86400.0
-_COARSE = (
-    *(10.0**k for k in range(-6, 2)),
-    60.0,
-    600.0,
-    3600.0,
-    36000.0,
-    *(_DAY * 10.0**k for k in range(7)),
-)
-_BETWEEN = (*(3.0 * 10.0**k for k in range(-6, 2)), 180.0, 1800.0, 10800.0, 36000.0, 3.0 * _DAY, 30.0 * _DAY)
-_FINE = tuple(sorted((*_COARSE, *_BETWEEN)))
 
 
 def draw_utility(utility: Utility, path: Path) -> None:
@@ -376,8 +314,23 @@ def draw_utility(utility: Utility, path: Path) -> None:
         MissingExtra: matplotlib is not installed.
         ScenarioError: the suffix is another one, or the file cannot be written.
     """
-    with picture(path, width=6.4, height=3.9) as axes:
-        _draw_worth(axes, utility)
+    first, last = time_window(utility)
+    t = sample_times(utility, first, last)
+    text = str(utility)
+    marks: list[Mark] = [Line(t, utility(t), "c0", text if len(text) <= 80 else text[:77] + "...", width=2.6)]
+    for worth, moment in zip(_WORTHS, utility.inverse(np.array(_WORTHS)).tolist(), strict=True):
+        if first < moment < last:
+            at = np.array([moment, moment])
+            marks += [
+                Line(at, np.array([-0.03, worth]), "faint", dashed=True, width=1.0),
+                Points(at[:1], np.array([worth]), "c1", size=4.0),
+                # Above and to the right of a falling curve there is always room.
+                Label(moment * (last / first) ** 0.015, worth + 0.02, f"{worth:g} at {duration_text(moment)}"),
+            ]
+    if math.isfinite(utility.zero_at):
+        marks.append(Label(last, 1.04, f"worthless from {duration_text(utility.zero_at)} on", "end"))
+    x = Axis("time until the answer (logarithmic)", first, last, "time")
+    _write(Chart(text, x, Axis("worth of the answer", -0.03, 1.06), marks), path)
 
 
 def time_window(utility: Utility) -> tuple[float, float]:
@@ -397,55 +350,3 @@ def sample_times(utility: Utility, first: float, last: float) -> FloatArray:
     """Where the curve is computed: evenly on the logarithmic axis, and on both sides of every breakpoint."""
     at = np.array([each for each in utility.breakpoints if first < each < last])
     return np.unique(np.concatenate([np.geomspace(first, last, 600), at, np.nextafter(at, 0.0)]))
-
-
-def _draw_worth(axes: Any, utility: Utility) -> None:  # matplotlib comes without complete types
-    first, last = time_window(utility)
-    t = sample_times(utility, first, last)
-    axes.set_xscale("log")
-    axes.set_xlim(first, last)
-    axes.set_ylim(-0.03, 1.06)
-    axes.plot(t, utility(t), color=_CURVE, linewidth=2.0, zorder=3, solid_capstyle="round")
-    _mark_worths(axes, utility, first, last)
-    ticks = _ticks(first, last)
-    if len(ticks) >= 2:
-        axes.set_xticks(ticks, [duration_text(each) for each in ticks])
-    axes.minorticks_off()  # minor ticks count tens of seconds, the labels minutes and hours
-    axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
-    axes.grid(visible=True, which="major", color="#E4E4E4", linewidth=0.7, zorder=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel("time until the answer (logarithmic)")
-    axes.set_ylabel("worth of the answer")
-    axes.set_title(_shortened(str(utility)), loc="left", fontsize=10.5)
-    if math.isfinite(utility.zero_at):
-        note = f"worthless from {duration_text(utility.zero_at)} on"
-        axes.text(1.0, 0.99, note, transform=axes.transAxes, ha="right", va="top", fontsize=9.0, color="#5A5A5A")
-
-
-def _ticks(first: float, last: float) -> list[float]:
-    fine = [each for each in _FINE if first <= each <= last]
-    return fine if len(fine) <= 8 else [each for each in _COARSE if first <= each <= last]
-
-
-def _mark_worths(axes: Any, utility: Utility, first: float, last: float) -> None:
-    """A dot and a time wherever 0.9, 0.5 and 0.1 are first reached."""
-    moments = utility.inverse(np.array(_WORTHS)).tolist()
-    for worth, moment in zip(_WORTHS, moments, strict=True):
-        if not first < moment < last:
-            continue
-        drop = {"color": _FAINT, "linewidth": 0.8, "linestyle": (0, (2, 2)), "zorder": 1}
-        axes.plot([moment, moment], [-0.03, worth], **drop)
-        axes.plot([moment], [worth], marker="o", markersize=5.5, color=_MARK, zorder=4)
-        # Above and to the right of a falling curve there is always room.
-        axes.annotate(
-            f"{worth:g} at {duration_text(moment)}",
-            (moment, worth),
-            xytext=(8.0, 4.0),
-            textcoords="offset points",
-            fontsize=9.0,
-            zorder=5,
-        )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -34,8 +34,9 @@ from captime.scenario.checkup.running import (
     try_escape,
     try_repeats,
 )
+from captime.scenario.models import ExecutorSection
 from captime.scenario.scenario import Scenario
-from captime.scenario.spec import WHICH_CLUSTER, CampaignSpec, ExecutorSettings, allowed_cores
+from captime.scenario.spec import WHICH_CLUSTER, CampaignSpec, allowed_cores
 from captime.streams import FiniteStream
 from captime.supervision.fitness import Fitness
 from captime.utilities.formula import duration_text, rounded_time
@@ -228,7 +229,7 @@ def look_at_load(jobs: int) -> Finding:
     return Finding("processors", "well", found, facts=facts)
 
 
-def look_at_executor(wishes: ExecutorSettings) -> list[Finding]:
+def look_at_executor(wishes: ExecutorSection) -> list[Finding]:
     """Return whether the cluster can be used, where runs are to happen on one; nothing is started there."""
     if wishes.kind == "local":
         return []
