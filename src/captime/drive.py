@@ -1,17 +1,17 @@
 """The loop: the only place where a procedure and a source meet."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from captime.arrays import BoolArray, FloatArray, IntArray
-from captime.certificate import Certificate, Orders
+from captime.arrays import BoolArray
+from captime.certificate import Orders
 from captime.procedures.protocol import KeepsBook, LooksAhead, Procedure
 from captime.procedures.turns import TakesTurns
 from captime.runs import never
 from captime.sources.replay import Replay
-from captime.trace import Decisions, Incidents, Trace
+from captime.trace import Decisions, Incidents, LoopOutcome, Trace, one_decision
 
 Observer = Callable[[Procedure, Replay], None]
 
@@ -22,42 +22,17 @@ _CELLS_AT_ONCE = 1 << 16
 _KEPT_AT_HAND = 31 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run came to.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(LoopOutcome):
+    """What a run came to; `seconds` are in the accounting chosen.
 
     Attributes:
-        certificate: The statement.
-        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `interrupted`, or `idle` if the procedure
-            wanted nothing although it was not content.
-        rounds: Decisions taken.
-        candidates: Configurations that may still be the best.
-        seconds: CPU seconds per configuration, in the accounting chosen.
         rerun_seconds: How much repeating cut runs costs, under either accounting.
-        runs: Executions per configuration.
-        samples: Prefix lengths per configuration.
-        captimes: Captime in force per configuration.
-        capping: Mean utility still hidden behind the captime, per configuration.
         crossed: Number of configurations whose bounds contradict each other.
-        trace: The story.
-        spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
-        runs_everything: Whether the procedure ordered every run of the set at once, because nothing was cheaper.
     """
 
-    certificate: Certificate
-    stopped: str
-    rounds: int
-    candidates: IntArray
-    seconds: FloatArray
     rerun_seconds: dict[str, float]
-    runs: IntArray
-    samples: IntArray
-    captimes: FloatArray
-    capping: FloatArray
     crossed: int
-    trace: Trace = field(repr=False)
-    spending: dict[str, float] = field(default_factory=dict)
-    runs_everything: bool = False
 
 
 def drive(
@@ -165,15 +140,7 @@ class _Lap:
     def _one_decision(self, due: Orders) -> Decisions:
         procedure = self._procedure
         procedure.tell(self._replay.tally, self._replay.answer(due))
-        certificate = procedure.certificate()
-        return Decisions(
-            np.array([procedure.rounds]),
-            np.array([self.spent()]),
-            np.array([self._replay.tally.runs.sum()]),
-            np.array([certificate.config]),
-            np.array([certificate.epsilon]),
-            np.array([np.count_nonzero(procedure.candidates)]),
-        )
+        return one_decision(procedure.rounds, self._replay.tally, procedure.certificate(), procedure.candidates)
 
     def _incidents(self, made: Decisions, before: BoolArray) -> None:
         """Record eliminations and captime increases; the round is inferred from the configuration's prefix length."""

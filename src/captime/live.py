@@ -12,14 +12,14 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import FloatArray, IntArray
-from captime.certificate import Certificate, Orders, no_orders
+from captime.certificate import Orders, no_orders
 from captime.errors import LedgerError, MachineUnfit, ReplayDiverged
 from captime.evidence import Evidence
 from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
 from captime.procedures.protocol import KeepsBook, Procedure
 from captime.runs import RunOutcome, RunRequest, never
-from captime.trace import Decisions, Trace
+from captime.trace import LoopOutcome, Trace, one_decision
 
 # An unfinished run is looked at again once it is this many times as old as at the last look: sooner tells little.
 _OLDER = 2.0
@@ -58,46 +58,24 @@ class NoJournal:
         """Forget it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveOutcome:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOutcome(LoopOutcome):
     """What a campaign came to.
 
+    Beside the reasons of `LoopOutcome` it may have `stopped` at its `deadline`, for its `ledger` if the journal refused
+    to write, or for its `machine` if that is unfit. `seconds` have cancelled and lost attempts in them, and `samples`
+    are counted as far as every run of them is settled.
+
     Attributes:
-        certificate: The statement.
-        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `deadline`, `interrupted`, `ledger` if the
-            journal refused to write, `machine` if the machine of the executor is unfit, or `idle` if the procedure
-            wanted nothing although it was not content.
-        rounds: Decisions taken.
-        candidates: Configurations that may still be the best.
-        seconds: CPU seconds per configuration, cancelled and lost attempts included.
-        runs: Executions per configuration.
-        samples: Prefix lengths per configuration, as far as every run of them is settled, skipped positions left out.
-        captimes: Captime in force per configuration, on its newest position.
-        capping: Mean score that is still open per configuration: cut runs, and what is not settled.
         wall_seconds: How long it took by the executor's clock.
-        trace: The story in CPU seconds.
         wall: Executor's clock at each decision of the story.
         trouble: Why the journal refused to write, or why the executor cannot continue; None without trouble. The
             certificate rests on what was written before.
-        spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
-        runs_everything: Whether the procedure ordered every run of the set at once, because nothing was cheaper.
     """
 
-    certificate: Certificate
-    stopped: str
-    rounds: int
-    candidates: IntArray
-    seconds: FloatArray
-    runs: IntArray
-    samples: IntArray
-    captimes: FloatArray
-    capping: FloatArray
     wall_seconds: float
-    trace: Trace = field(repr=False)
     wall: FloatArray = field(repr=False)
     trouble: LedgerError | MachineUnfit | None = None
-    spending: dict[str, float] = field(default_factory=dict)
-    runs_everything: bool = False
 
 
 def drive_parallel(
@@ -273,17 +251,10 @@ class _LiveLoop:
         return news
 
     def _write_down(self) -> None:
-        procedure, tally, certificate = self.procedure, self.evidence.tally, self.procedure.certificate()
+        procedure = self.procedure
         self._wall.append(self.executor.now)
         self._trace.blocks.append(
-            Decisions(
-                np.array([procedure.rounds]),
-                np.array([tally.seconds.sum()]),
-                np.array([tally.runs.sum()]),
-                np.array([certificate.config]),
-                np.array([certificate.epsilon]),
-                np.array([np.count_nonzero(procedure.candidates)]),
-            )
+            one_decision(procedure.rounds, self.evidence.tally, procedure.certificate(), procedure.candidates)
         )
 
     def close(self, stopped: str, trouble: LedgerError | MachineUnfit | None) -> LiveOutcome:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from captime.arrays import FloatArray, IntArray
+from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.tally import Tally
 
 Value = str | int | float | None
 COLUMNS = ("kind", "round", "seconds", "config", "epsilon", "candidates", "runs", "captime")
@@ -33,6 +35,16 @@ class Decisions:
     config: IntArray
     epsilon: FloatArray
     candidates: IntArray
+
+
+_OF_DECISIONS = ("round", "seconds", "runs", "config", "epsilon", "candidates")
+
+
+def one_decision(number: int, tally: Tally, held: Certificate, candidates: BoolArray) -> Decisions:
+    """Return a single decision, from the books and the certificate as they are after it."""
+    left = np.count_nonzero(candidates)
+    row = (number, tally.seconds.sum(), tally.runs.sum(), held.config, held.epsilon, left)
+    return Decisions(*(np.array([each]) for each in row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +94,7 @@ class Trace:
         if not self.blocks:
             none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
             return Decisions(none, nothing, none, none, nothing, none)
-        return Decisions(
-            *(
-                np.concatenate([getattr(block, name) for block in self.blocks])
-                for name in ("round", "seconds", "runs", "config", "epsilon", "candidates")
-            )
-        )
+        return Decisions(*(np.concatenate([getattr(block, name) for block in self.blocks]) for name in _OF_DECISIONS))
 
     def incidents(self) -> list[Incident]:
         """Return all incidents: by round, raised captimes before eliminations, then by configuration."""
@@ -109,20 +116,7 @@ class Trace:
     def rows(self) -> Iterator[dict[str, Value]]:
         """Merge decisions and incidents by round, one flat record each with the same keys; the book comes last."""
         made = self.decisions()
-        columns = zip(
-            *(
-                column.tolist()
-                for column in (
-                    made.round,
-                    made.seconds,
-                    made.runs,
-                    made.config,
-                    made.epsilon,
-                    made.candidates,
-                )
-            ),
-            strict=True,
-        )
+        columns = zip(*(getattr(made, name).tolist() for name in _OF_DECISIONS), strict=True)
         waiting = iter(self.incidents())
         incident = next(waiting, None)
         for number, seconds, runs, config, epsilon, candidates in columns:
@@ -144,3 +138,37 @@ def _row(kind: str, number: int, seconds: float, config: int, **rest: Value) -> 
         "config": config,
     }
     return row | rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopOutcome:
+    """What a loop came to, on recorded runtimes or on runs of programs.
+
+    Attributes:
+        certificate: The statement.
+        stopped: Why it ended: `epsilon`, `single`, `instances`, `budget`, `interrupted`, or `idle` if the procedure
+            wanted nothing although it was not content.
+        rounds: Decisions taken.
+        candidates: Configurations that may still be the best.
+        seconds: CPU seconds per configuration.
+        runs: Executions per configuration.
+        samples: Prefix lengths per configuration, skipped positions left out.
+        captimes: Captime in force per configuration, on its newest position.
+        capping: Mean score that is still open per configuration: cut runs, and what is not settled.
+        trace: The story in CPU seconds.
+        spending: CPU seconds by purpose, where the procedure says; see `Race.spending`.
+        runs_everything: Whether the procedure ordered every run of the set at once, because nothing was cheaper.
+    """
+
+    certificate: Certificate
+    stopped: str
+    rounds: int
+    candidates: IntArray
+    seconds: FloatArray
+    runs: IntArray
+    samples: IntArray
+    captimes: FloatArray
+    capping: FloatArray
+    trace: Trace = field(repr=False)
+    spending: dict[str, float] = field(default_factory=dict)
+    runs_everything: bool = False

@@ -146,20 +146,21 @@ class AskTell:
             found = "neither" if space is None else "both"
             raise ScenarioError(f"AskTell was given {found} of configurations and space; expected one of them")
         path = None if ledger is None else Path(ledger)
-        self.seed = recorded_seed(path, seed)
+        recorded: Mapping[str, object] | None = None
         known: Sequence[str] = ()
         if path is not None and path.exists():
             with LedgerReader(path) as reader:
-                known = known_instances(reader)
+                recorded, known = reader.scenario, known_instances(reader)
+        self.seed = recorded_seed(recorded, seed)
         chosen = procedure or ("race" if space is None else "pool")
         settings = {**({} if gamma is None else {"gamma": gamma}), **(options or {})}
         about = population_for(
-            population, instances, sampling, path, repeatable=repeatable, procedure=chosen, options=settings
+            population, instances, sampling, recorded, repeatable=repeatable, procedure=chosen, options=settings
         )
         rows, self._given = (None, []) if configurations is None else listed_rows(configurations)
         self._question = question_for(
             rows,
-            proposer_on(space, self.seed, (options or {}).get("effort"), path),
+            proposer_on(space, self.seed, (options or {}).get("effort"), recorded),
             stream_for(instances, n_instances, sampling, self.seed, known),
             utility,
             seed=self.seed,

@@ -11,7 +11,7 @@ import numpy as np
 from captime.campaign.identity import population_on_record
 from captime.certificate import RULES, Population
 from captime.errors import InvariantViolated, ScenarioError
-from captime.ledger import ConfigRow, LedgerReader
+from captime.ledger import ConfigRow
 from captime.programs.protocol import Configuration
 from captime.runs import Measurement, RunOutcome, RunRequest, Status, Verdict
 from captime.scenario.configurations import (
@@ -132,13 +132,13 @@ def population_for(
     said: str | None,
     instances: Sequence[Any] | None,
     sampling: str,
-    path: Path | None,
+    recorded: Mapping[str, object] | None,
     *,
     repeatable: bool,
     procedure: str,
     options: Mapping[str, object],
 ) -> Population:
-    """Return what the claim is about; the names are those of `AskTell`."""
+    """Return what the claim is about; the names are those of `AskTell`, and `recorded` is the ledger's scenario."""
     if said not in (None, *map(str, Population)):
         raise ScenarioError(f"AskTell: population is {said!r}; expected 'these' or 'drawn'")
     if instances is None:
@@ -148,10 +148,6 @@ def population_for(
                 "order; pass instances, or leave population out"
             )
         return Population.DRAWN
-    recorded = None
-    if path is not None and path.exists():
-        with LedgerReader(path) as reader:
-            recorded = population_on_record(reader.scenario)
     section = InstancesSection.model_construct(population=said, sampling=sampling, seeds=1, generator=None)
     return population_of(
         section,
@@ -160,7 +156,7 @@ def population_for(
         seeded=True,
         procedure=procedure,
         options=options,
-        recorded=recorded,
+        recorded=None if recorded is None else population_on_record(recorded),
     )
 
 
@@ -224,31 +220,26 @@ def outcome_told(request: RunRequest, status: Status, seconds: float, cost: floa
     return RunOutcome(request, status, seconds, nanoseconds / 1e9, "", verdict, measured)
 
 
-def recorded_seed(ledger: Path | None, seed: int | None) -> int:
-    """Return the seed that was asked for, or that of the ledger, or a fresh one."""
-    if seed is None and ledger is not None and ledger.exists():
-        with LedgerReader(ledger) as reader:
-            found = reader.scenario.get("seed")
-        if isinstance(found, int):
-            return found
-    return finite.fresh_seed() if seed is None else seed
+def recorded_seed(recorded: Mapping[str, object] | None, seed: int | None) -> int:
+    """Return the seed that was asked for, or that of the ledger's scenario, or a fresh one."""
+    found = (recorded or {}).get("seed") if seed is None else seed
+    return found if isinstance(found, int) else finite.fresh_seed()
 
 
-def proposer_on(space: SpaceLike | None, seed: int, effort: object, ledger: Path | None) -> Proposer | None:
+def proposer_on(
+    space: SpaceLike | None, seed: int, effort: object, recorded: Mapping[str, object] | None
+) -> Proposer | None:
     """Return the proposer of a space's configurations; None if they are listed.
 
     Args:
         space: The space.
         seed: Of the draws.
         effort: What CPU time is mainly spent on; a new campaign takes its order of arrivals from it.
-        ledger: The ledger; one that has begun keeps its order.
+        recorded: The ledger's scenario; a campaign that has begun keeps its order.
     """
     if space is None:
         return None
-    order = None
-    if ledger is not None and ledger.exists():
-        with LedgerReader(ledger) as reader:
-            order = order_on_record(reader.scenario)
+    order = None if recorded is None else order_on_record(recorded)
     return proposer_for(plain(section_for(space, ".")), seed, _PLACE, Path.cwd(), order or order_for(effort))
 
 

@@ -14,7 +14,8 @@ from functools import cache
 from importlib import import_module
 from inspect import getdoc, signature
 from io import TextIOWrapper
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -44,6 +45,22 @@ _CODES: tuple[tuple[type[CaptimeError], int], ...] = (
 """Who has to act decides the code; everything else on purpose is your words, 2."""
 
 _WRONG_NAMES = {errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ELOOP}
+
+# Options that mean the same in several commands.
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")]
+Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")]
+Values = Annotated[
+    str | None, typer.Option(metavar="JSON", help="Where instances are values: a JSON list, or a file that holds one.")
+]
+Captime = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Captime of every run; by default the time at which the utility is 0.01."),
+]
+ScenarioFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The scenario; the one that the ledger names by default.")
+]
 
 
 COMMANDS: dict[str, str] = {

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from captime.cli import AsJson, Jobs, Quiet
 from captime.cli.report import told_in
 from captime.cli.shared import asking_to_stop, print_table, say
 from captime.cli.validate import pattern_typed
@@ -81,7 +82,7 @@ def compare_command(
         bool, typer.Option("--allow-duplicates", help="Allow files with identical content; each counts.")
     ] = False,
     clock: Annotated[Literal["cpu", "wall"], typer.Option(help="Clock by which runs are capped and measured.")] = "cpu",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
+    jobs: Jobs = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; a fresh one by default.")] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; the same command resumes from it.")
@@ -90,8 +91,8 @@ def compare_command(
         Path | None, typer.Option(metavar="FILE", help="Draw the utilities to a .png, .pdf or .svg file.")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    as_json_object: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare commands on the same instances, and stop when the best of them is decided.
 

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from captime.cli import AsJson
 from captime.cli.shared import clearing_up
 from captime.report.words import printable
 from captime.scenario import load_scenario
@@ -22,7 +23,7 @@ def doctor_command(
     scenario: Annotated[Path, typer.Argument(help="The scenario, a TOML file; `captime init` writes one.")],
     *,
     captime: Annotated[str, typer.Option(metavar="TIME", help="Captime of the trial runs.")] = "5s",
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """Check what a campaign depends on, with a few short runs of the program.
 

@@ -30,6 +30,7 @@ from captime.campaign.judge_candidates import listed_question
 from captime.campaign.measurement import DECIDED, Compared, Decided, survey_of
 from captime.campaign.validation import on_files, on_values, usual_captime
 from captime.certificate import check_delta
+from captime.cli import AsJson, Captime, Jobs, Quiet, ScenarioFile, Values
 from captime.cli.shared import StopRequest, asking_to_stop, progress_of, say, say_missing, scenario_on_record
 from captime.cli.validate import pattern_typed, row_named, values_typed
 from captime.errors import ScenarioError, StorageTrouble
@@ -240,13 +241,8 @@ def explain_command(
         str | None,
         typer.Option(metavar="PATTERN", help="Held-out files; by default those that the campaign has not used."),
     ] = None,
-    values: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Where instances are values: a JSON list, or a file that holds one."),
-    ] = None,
-    scenario: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The scenario; the one that the ledger names by default.")
-    ] = None,
+    values: Values = None,
+    scenario: ScenarioFile = None,
     carry: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Name the first settings that carry about this share of the gain.")
     ] = 0.9,
@@ -260,21 +256,18 @@ def explain_command(
     choose_on: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of instances that the order is chosen on.")
     ] = 20,
-    captime: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Captime of every run; by default the time at which the utility is 0.01."),
-    ] = None,
+    captime: Captime = None,
     delta: Annotated[float, typer.Option(help="Allowed probability that any interval is wrong.")] = 0.1,
     budget: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="CPU time of all runs; by default as much as the campaign has spent."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
+    jobs: Jobs = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the steps: a .png, .pdf or .svg file.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Quiet = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """Show which settings carry the gain: a path from the default to the winner, with bounds.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from captime.cli import AsJson
 from captime.errors import ScenarioError, StorageTrouble, UtilityError
 from captime.report.words import message, printable
 from captime.scenario import template
@@ -87,7 +88,7 @@ def import_command(
     utility: Annotated[
         str | None, typer.Option(metavar="TEXT", help="What an answer is worth, such as 'log-laplace(60, 1)'.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Turn the scenario of another configurator into scenario.toml.
 

@@ -29,6 +29,7 @@ from captime.campaign.judge_candidates import (
 from captime.campaign.measurement import DECIDED
 from captime.campaign.result import CampaignResult
 from captime.campaign.validation import Worth, on_files, on_generated, on_values, usual_captime
+from captime.cli import AsJson, Jobs, Quiet, Values
 from captime.cli.shared import StopRequest, asking_to_stop, progress_of, say
 from captime.cli.validate import pattern_typed, values_typed
 from captime.errors import ScenarioError
@@ -269,10 +270,7 @@ def judge_command(
     instances: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="Files that no tuner was run on; the scenario's by default.")
     ] = None,
-    values: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Where instances are values: a JSON list, or a file that holds one."),
-    ] = None,
+    values: Values = None,
     skip: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="With a generator: number of instances that the tuners have used."),
@@ -300,9 +298,9 @@ def judge_command(
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the race is recorded; beside the scenario by default.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """Race incumbents of other tuners on held-out instances, and compare the winner with the default.
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.bounds import BOUNDS
+from captime.cli import AsJson
 from captime.errors import ScenarioError
 from captime.procedures import PROCEDURES
 from captime.procedures.baselines import BASELINES
@@ -19,7 +20,7 @@ from captime.sources.synthetic import datasheet, path_of, shipped_tables
 from captime.utilities import UTILITIES
 
 
-def list_command(*, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+def list_command(*, as_json: AsJson = False) -> None:
     """Show utilities, bounds, procedures and installed baselines with one line each."""
     families = {
         "utilities": {name: _first_line(member) for name, member in UTILITIES.items()},
@@ -54,7 +55,7 @@ def data_command(
     action: Annotated[str, typer.Argument(help="list: all tables; path: the file of a table; about: its datasheet.")],
     name: Annotated[str | None, typer.Argument(help="Name of the table.")] = None,
     *,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """List the measured tables that come with captime: where they are, and how they were measured."""
     if action == "list":

@@ -13,6 +13,7 @@ from captime.campaign.assembly import Assembly
 from captime.campaign.identity import with_recorded_seed
 from captime.campaign.measurement import check_sampling
 from captime.certificate import Population
+from captime.cli import AsJson, Jobs, Oversubscribe, Quiet
 from captime.cli.shared import COMPLETE, asking_to_stop, progress_of, say_why
 from captime.errors import ScenarioError
 from captime.ledger import LedgerReader
@@ -42,10 +43,10 @@ def measure_command(
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; TABLE.measured.ledger by default.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
-    oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    jobs: Jobs = None,
+    oversubscribe: Oversubscribe = False,
+    quiet: Quiet = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """Run all configurations on all instances, and write a table for `simulate`. Run it again to resume.
 

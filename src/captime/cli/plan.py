@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from captime.certificate import Population
+from captime.cli import AsJson
 from captime.procedures.forecast import EPSILONS, MOST_INSTANCES, SPREAD, Forecast
 
 _USUAL = (50, 100, 200, 500, 1000)
@@ -29,7 +30,7 @@ def plan_command(
     population: Annotated[
         Literal["these", "drawn"], typer.Option(help="What the goal of the campaign is about, as in a scenario.")
     ] = "these",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show how many instances an epsilon needs, for claims about exactly these and about more like them.
 

@@ -11,6 +11,7 @@ from captime.campaign import CampaignResult
 from captime.campaign.assembly import Assembly
 from captime.campaign.identity import as_begun
 from captime.campaign.transfer import learn_from
+from captime.cli import AsJson, Jobs, Oversubscribe, Quiet
 from captime.cli.shared import asking_to_stop, print_certificate, progress_of
 from captime.executors.retry import PATIENCE
 from captime.procedures.pool_terms import Effort
@@ -27,7 +28,7 @@ def run_command(
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where every run is recorded; beside the scenario by default.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
+    jobs: Jobs = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Target epsilon; 0 runs until another limit is reached.")
     ] = None,
@@ -50,15 +51,15 @@ def run_command(
             help="An earlier ledger of the same target, for the model that proposes configurations and nothing else.",
         ),
     ] = None,
-    oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more jobs than cores.")] = False,
+    oversubscribe: Oversubscribe = False,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Resume a ledger that another machine has not closed.")
     ] = False,
     patience: Annotated[
         str, typer.Option(metavar="TIME", help="How long to wait for a machine that is out of disk or memory.")
     ] = f"{PATIENCE / 60:g}min",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Quiet = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """Find the best configuration of a program, with a certificate. Run the same command again to resume.
 

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from captime.certificate import Population
+from captime.cli import AsJson
 from captime.cli.shared import asking_to_stop, print_certificate, say
 from captime.drive import Observer
 from captime.errors import CaptimeError, ScenarioError
@@ -333,7 +334,7 @@ def simulate_command(
         Path | None,
         typer.Option(metavar="FILE", help="Draw epsilon against CPU time to a .png, .pdf or .svg file."),
     ] = None,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """Find the best configuration of a recorded table or of a space, with a certificate.
 

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from captime.cli import AsJson
 from captime.cli.shared import say
 from captime.errors import ScenarioError
 from captime.report.words import message
@@ -92,7 +93,7 @@ def space_command(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write it; left out, to the terminal."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Read a parameter space, show its contents, draw from it, or convert it.
 

@@ -26,6 +26,7 @@ from captime.campaign.validation import (
     validation_of,
 )
 from captime.certificate import check_delta
+from captime.cli import AsJson, Captime, Jobs, Quiet, ScenarioFile, Values
 from captime.cli.shared import (
     COMPLETE,
     LedgerArgument,
@@ -60,10 +61,7 @@ def validate_command(
     instances: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="Files that were not used during configuration.")
     ] = None,
-    values: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Where instances are values: a JSON list, or a file that holds one."),
-    ] = None,
+    values: Values = None,
     generate: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="With a generator: number of further instances to make."),
@@ -76,13 +74,8 @@ def validate_command(
             "first of the list.",
         ),
     ] = "leader,default",
-    scenario: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The scenario; the one that the ledger names by default.")
-    ] = None,
-    captime: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Captime of every run; by default the time at which the utility is 0.01."),
-    ] = None,
+    scenario: ScenarioFile = None,
+    captime: Captime = None,
     delta: Annotated[float, typer.Option(help="Allowed probability that any interval is wrong.")] = 0.1,
     own: Annotated[
         Path | None,
@@ -90,9 +83,9 @@ def validate_command(
             "--ledger", metavar="FILE", help="Where these runs are recorded; beside the campaign's ledger by default."
         ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of runs at the same time.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    as_json_object: AsJson = False,
 ) -> None:
     """Run chosen configurations on held-out instances: utilities and improvement with their bounds.
 

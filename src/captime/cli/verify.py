@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from captime.campaign.transfer import learned_words
+from captime.cli import AsJson
 from captime.cli.shared import LedgerArgument, ledger_of
 from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
@@ -25,7 +26,7 @@ def verify_command(
         list[Trust] | None,
         typer.Option(help="What may be taken on trust: orders, dates, draws, listing or scenario; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check every row of a ledger, then derive its newest certificate again from the rows alone.
 
