@@ -5,7 +5,7 @@ an omniscient adversary: of every process behind the statements the worst of all
 no schedule can do more harm. Shares, bets and gammas are captime's own; only the truth they are compared with is not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +25,7 @@ from captime.procedures.pool_terms import SHARES, Effort, PoolTerms
 from captime.sources.replay import Replay
 from captime.sources.table import RuntimeTable
 from captime.utilities import parse_utility
-from race_harness import log_evidence, log_paired_evidence
+from race_harness import NO_LIMITS, caught, log_evidence, log_paired_evidence
 from runtime_laws import NEVER, in_order, table_of
 
 SHARE = dict(SHARES)
@@ -168,13 +168,18 @@ class Campaigns:
     n_instances: int = 400
     effort: Effort = "balanced"
 
-    def fail(self, repetitions: int, seed: int) -> dict[str, BoolArray]:
-        """Which kinds of statements were wrong at any moment, per campaign."""
+    def fail(self, repetitions: int, seed: int, limits: Mapping[str, int] = NO_LIMITS) -> dict[str, BoolArray]:
+        """Which kinds of statements were wrong at any moment, per campaign.
+
+        No further campaign is run once each of the kinds with a limit has failed more often than that.
+        """
         rng = np.random.default_rng(seed)
         wrong: dict[str, list[bool]] = {kind: [] for kind in KINDS}
         for _ in range(repetitions):
             for kind, happened in self._campaign(rng).items():
                 wrong[kind].append(happened)
+            if caught(wrong, limits):
+                break
         return {kind: np.array(story) for kind, story in wrong.items()}
 
     def _campaign(self, rng: np.random.Generator) -> dict[str, bool]:

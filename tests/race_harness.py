@@ -10,7 +10,7 @@ The bounds, captimes, levels and the warm start are captime's own; only the trut
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,6 +57,15 @@ _CELLS = 4_000_000
 def limit_for(repetitions: int, level: float) -> int:
     """More failures than this have probability at most 1e-4 if each has probability `level`."""
     return int(binom.isf(1e-4, repetitions, level))
+
+
+def caught(wrong: Mapping[str, Sequence[bool]], limits: Mapping[str, int]) -> bool:
+    """Whether each of these kinds has failed more often than its limit: further repetitions cannot change that."""
+    return bool(limits) and all(sum(wrong[kind]) > most for kind, most in limits.items())
+
+
+NO_LIMITS: Mapping[str, int] = {}
+"""All repetitions are made, for their rates."""
 
 
 # ---------------------------------------------------------------------------- scores
@@ -315,8 +324,13 @@ class Racing:
     limit: float = math.inf
 
 
-def race_failures(world: RaceWorld, racing: Racing, repetitions: int, seed: int) -> dict[str, BoolArray]:
-    """Which kinds of statements were wrong at any moment of a whole race, per race; `any` for any of them."""
+def race_failures(
+    world: RaceWorld, racing: Racing, repetitions: int, seed: int, enough: float = math.inf
+) -> dict[str, BoolArray]:
+    """Which kinds of statements were wrong at any moment of a whole race, per race; `any` for any of them.
+
+    No further race is run once more than `enough` races had something wrong in them.
+    """
     rng = np.random.default_rng(seed)
     epsilon = world.goal if racing.epsilon is None else racing.epsilon
     problem = Problem(
@@ -339,6 +353,8 @@ def race_failures(world: RaceWorld, racing: Racing, repetitions: int, seed: int)
         drive(race, Replay(table, in_order(racing.n_instances), race.plan, world.utility))
         for kind, story in wrong.items():
             story.append(race.wrong[kind])
+        if sum(map(any, zip(*wrong.values(), strict=True))) > enough:
+            break
     counted = {kind: np.array(story) for kind, story in wrong.items()}
     counted["any"] = np.logical_or.reduce(list(counted.values()))
     return counted

@@ -5,7 +5,7 @@ looking: whole campaigns, in which every belief is compared with the truth after
 reader, which takes of every duel the length that suits best.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +29,7 @@ from captime.procedures.set_schedule import pilot_size
 from captime.sources.replay import Replay
 from captime.sources.table import RuntimeTable
 from captime.utilities import Utility, parse_utility
+from race_harness import NO_LIMITS, caught
 from runtime_laws import NEVER, in_order, table_of
 
 SHARE = dict(ON_SET_SHARES)
@@ -184,13 +185,18 @@ class Campaigns:
     workers: int = 1
     utility: str = "uniform(60)"
 
-    def fail(self, repetitions: int, seed: int) -> dict[str, BoolArray]:
-        """Return which kinds of statements were wrong at any moment, per campaign."""
+    def fail(self, repetitions: int, seed: int, limits: Mapping[str, int] = NO_LIMITS) -> dict[str, BoolArray]:
+        """Return which kinds of statements were wrong at any moment, per campaign.
+
+        No further campaign is run once each of the kinds with a limit has failed more often than that.
+        """
         rng = np.random.default_rng(seed)
         wrong: dict[str, list[bool]] = {kind: [] for kind in KINDS}
         for _ in range(repetitions):
             for kind, happened in self._campaign(rng).items():
                 wrong[kind].append(happened)
+            if caught(wrong, limits):
+                break
         return {kind: np.array(story) for kind, story in wrong.items()}
 
     def _campaign(self, rng: np.random.Generator) -> dict[str, bool]:

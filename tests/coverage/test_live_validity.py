@@ -59,7 +59,7 @@ def test_no_certificate_of_real_campaigns_is_false(folder: Path, campaigns: int)
 # ---------------------------------------------------------------------------- planted errors
 
 Planted = Callable[[FloatArray, np.random.Generator], FloatArray]
-N_INSTANCES = 250
+N_INSTANCES = 125
 
 
 def as_they_are(seconds: FloatArray, _: np.random.Generator) -> FloatArray:
@@ -109,8 +109,8 @@ def wrong_campaigns(planted: Planted, repetitions: int) -> int:
     return wrong
 
 
-@pytest.mark.parametrize("planted", [tried_again_with_luck, first_of_two_counts])
-def test_careless_handling_of_lost_and_doubled_runs_is_caught(planted: Planted) -> None:
-    """The same harness finds the planted error, and nothing wrong with the honest twin."""
-    assert wrong_campaigns(planted, 8) > limit_for(8, DELTA)
+def test_careless_handling_of_lost_and_doubled_runs_is_caught() -> None:
+    """The same harness finds the planted errors, and nothing wrong with the honest twin."""
     assert wrong_campaigns(as_they_are, 8) <= limit_for(8, DELTA)
+    for planted in (tried_again_with_luck, first_of_two_counts):
+        assert wrong_campaigns(planted, 8) > limit_for(8, DELTA), planted.__name__

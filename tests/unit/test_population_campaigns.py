@@ -1,7 +1,6 @@
 """Campaigns about exactly these instances, from `captime.configure` to `captime verify`, resumed, grown and broken."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -22,20 +21,14 @@ from captime.report.campaigned import assumptions, campaign_json, summary_and_ta
 from captime.report.ledger_data import read_story
 from captime.scenario import scenario_of
 from captime.skeptic import audit
+from stub_targets import restless, solve_if_it_works, solve_space, steady, unseeded, unseeded_restless
 
 SETTINGS = {"quick": {"works": True}, "lame": {"works": False}, "odd": {"works": True}}
 
 
-def _solve(settings: Any, instance: int, seed: int) -> bool:
-    """Answer at once, or not at all; the seed is taken and changes nothing."""
-    if not settings["works"] and instance % 3 and seed:
-        raise RuntimeError("no answer")
-    return True
-
-
 def _configure(path: Path, instances: Any, **more: Any) -> captime.CampaignResult:
     wishes = {"utility": "uniform(60)", "jobs": 2, "seed": 5, "progress": False, "population": "these", **more}
-    return captime.configure(_solve, instances, SETTINGS, ledger=path, **wishes)
+    return captime.configure(solve_if_it_works, instances, SETTINGS, ledger=path, **wishes)
 
 
 def _typed(*words: object) -> str:
@@ -240,29 +233,13 @@ def test_another_ranking_is_refused_in_fixed_order_too(tmp_path: Path, monkeypat
         audit(path)
 
 
-def _steady(settings: Any, instance: int, seed: int) -> bool:
-    """Answer at once, with every seed."""
-    return True
-
-
-def _restless(settings: Any, instance: int, seed: int) -> bool:
-    """Take another time at every call: much more or much less than the last one."""
-    marker = Path(settings["folder"]) / f"{instance}-{seed}"
-    first = not marker.exists()
-    marker.write_text("seen", encoding="utf-8")
-    end = time.process_time() + (0.3 if first else 0.0)
-    while time.process_time() < end:
-        pass
-    return True
-
-
 def test_a_program_that_does_not_repeat_itself_is_refused_for_a_set_with_the_remedy(tmp_path: Path) -> None:
     """A claim about exactly these instances was asked for; before any ledger is made, the remedy is named."""
     settings = {name: {"folder": str(tmp_path), "name": name} for name in ("one", "two")}
     wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "jobs": 1, "progress": False, "epsilon": 0.4}
     path = tmp_path / "f.ledger"
     with pytest.raises(ScenarioError, match=r"instances\.population = 'drawn'"):
-        captime.configure(_restless, range(8), settings, ledger=path, population="these", **wishes)
+        captime.configure(restless, range(8), settings, ledger=path, population="these", **wishes)
     assert not path.exists()
 
 
@@ -275,25 +252,13 @@ def test_a_program_that_does_not_repeat_itself_has_a_claim_about_draws_where_non
     wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "jobs": 1, "progress": False, "epsilon": epsilon}
     path = tmp_path / "f.ledger"
     for _ in range(2):
-        result = captime.configure(_restless, range(8), settings, ledger=path, **wishes)
+        result = captime.configure(restless, range(8), settings, ledger=path, **wishes)
         assert result.certificate.population is Population.DRAWN
         assert result.certificate.other is None
     assert audit(path).verdict == "confirmed"
 
 
-def _unseeded(settings: Any, instance: int) -> bool:
-    """Answer at once; no seed is taken."""
-    return bool(settings) and instance >= 0
-
-
-def _unseeded_restless(settings: Any, instance: int) -> bool:
-    """Take another time at every call; no seed is taken."""
-    return _restless(settings, instance, 0)
-
-
-@pytest.mark.parametrize(
-    ("solve", "population"), [(_unseeded, Population.THESE), (_unseeded_restless, Population.DRAWN)]
-)
+@pytest.mark.parametrize(("solve", "population"), [(unseeded, Population.THESE), (unseeded_restless, Population.DRAWN)])
 def test_trial_runs_tell_what_the_claim_about_a_program_without_a_seed_is_about(
     tmp_path: Path, solve: Callable[..., bool], population: Population
 ) -> None:
@@ -321,7 +286,7 @@ def test_the_claim_about_draws_of_a_program_that_does_not_repeat_itself_is_expla
         "instances": {"values": list(range(8))},
         "stop": {"epsilon": 0.4},
     }
-    spec = scenario_of(document, tmp_path, function=_restless).build()
+    spec = scenario_of(document, tmp_path, function=restless).build()
     result = run_campaign(spec.question, tmp_path / "f.ledger", spec.settings)
     assert any(
         line.startswith("Trial runs did not show that the program takes the same time again")
@@ -336,7 +301,7 @@ def test_a_program_that_repeats_itself_has_a_claim_about_these_where_none_is_nam
     """The default of lists of instances and of configurations."""
     settings = {name: {"folder": str(tmp_path), "name": name} for name in ("one", "two")}
     wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "jobs": 1, "progress": False, "epsilon": epsilon}
-    result = captime.configure(_steady, range(8), settings, ledger=tmp_path / "f.ledger", **wishes)
+    result = captime.configure(steady, range(8), settings, ledger=tmp_path / "f.ledger", **wishes)
     assert result.certificate.population is Population.THESE
     assert result.certificate.epsilon <= epsilon
 
@@ -349,18 +314,11 @@ def test_commands_that_take_every_instance_as_one_draw_refuse_several_seeds(tmp_
         "configurations": {"one": {}, "two": {}},
         "instances": {"values": [1, 2, 3], "population": "these"},
     }
-    asked = scenario_of(document, tmp_path, function=_solve)
+    asked = scenario_of(document, tmp_path, function=solve_if_it_works)
     assert asked.about_draws().population is Population.DRAWN
     document["instances"] = {"values": [1, 2, 3], "seeds": 2}
     with pytest.raises(ScenarioError, match="every instance counts as one draw"):
-        scenario_of(document, tmp_path, function=_solve).about_draws()
-
-
-def _solve_space(settings: Any, instance: int, seed: int) -> bool:
-    """Answer at once where the setting is large enough for the instance."""
-    if settings["x"] < (instance * 7 % 10) / 10.0 and seed:
-        raise RuntimeError("no answer")
-    return True
+        scenario_of(document, tmp_path, function=solve_if_it_works).about_draws()
 
 
 def test_a_space_is_configured_for_exactly_these_resumed_and_confirmed(tmp_path: Path) -> None:
@@ -368,11 +326,11 @@ def test_a_space_is_configured_for_exactly_these_resumed_and_confirmed(tmp_path:
     path = tmp_path / "space.ledger"
     section = {"x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.2}}
     wishes: dict[str, Any] = {"utility": "uniform(60)", "jobs": 2, "seed": 5, "progress": False, "ledger": path}
-    first = captime.configure(_solve_space, range(12), space=section, epsilon=0.2, gamma=0.5, **wishes)
+    first = captime.configure(solve_space, range(12), space=section, epsilon=0.2, gamma=0.5, **wishes)
     assert first.certificate.population is Population.THESE
     assert (first.certificate.instances, first.outcome.stopped) == (12, "epsilon")
     more = {**section, "favourites": [{"x": 0.95}]}
-    second = captime.configure(_solve_space, range(16), space=more, epsilon=0.0, gamma=0.5, **wishes)
+    second = captime.configure(solve_space, range(16), space=more, epsilon=0.0, gamma=0.5, **wishes)
     assert second.certificate.instances == 16
     assert second.certificate.epsilon == 0.0
     assert audit(path).verdict == "confirmed"

@@ -17,6 +17,7 @@ from captime.scenario import Scenario, scenario_of
 from captime.skeptic.stream import Stream
 from captime.streams import FiniteStream, Instance
 from captime.streams.files import with_seeds
+from stub_targets import steady
 
 Document = dict[str, Any]
 
@@ -189,14 +190,9 @@ def test_verify_makes_the_order_of_members_again(groups: list[str] | None) -> No
         assert again._seed(position) == element.seed
 
 
-def _solve(settings: Any, instance: int, seed: int) -> bool:
-    """Answer at once."""
-    return bool(settings["a"] + instance + seed > 0)
-
-
 def _configure(path: Path, **more: Any) -> captime.CampaignResult:
     wishes = {"utility": "uniform(60)", "epsilon": 0.9, "jobs": 1, "progress": False, "cpu": 5, **more}
-    return captime.configure(_solve, range(8), [{"a": 1}, {"a": 2}], ledger=path, **wishes)
+    return captime.configure(steady, range(8), [{"a": 1}, {"a": 2}], ledger=path, **wishes)
 
 
 def test_a_ledger_keeps_its_population_and_refuses_another(tmp_path: Path) -> None:

@@ -65,9 +65,9 @@ def truth_of(table: RuntimeTable, text: str) -> FloatArray:
     return np.asarray(worth.mean(axis=1))
 
 
-def is_false(table: RuntimeTable, text: str, seed: int) -> bool:
+def is_false(table: RuntimeTable, text: str, seed: int, epsilon: float = 0.1) -> bool:
     """Whether any certificate on the way of a race names a configuration that is not within its epsilon."""
-    result = simulate(table, utility=parse_utility(text), delta=0.2, epsilon=0.1, sampling="replace", seed=seed)
+    result = simulate(table, utility=parse_utility(text), delta=0.2, epsilon=epsilon, sampling="replace", seed=seed)
     truth, made = truth_of(table, text), result.outcome.trace.decisions()
     return bool((truth.max() - truth[made.config] > made.epsilon + 1e-9).any())
 
@@ -107,11 +107,10 @@ def test_stops_end_where_a_longer_one_shows_nothing() -> None:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_certificates_on_the_way_are_true(world: object) -> None:
-    """No false certificate in some races of each world; `make coverage` has many more."""
+    """No false certificate in two races of each world to a coarse goal; `make coverage` has many, and finer ones."""
     assert callable(world)
     rng = np.random.default_rng(11)
-    wrong = [is_false(table_of(world(rng)), "uniform(60)", seed) for seed in range(4)]
-    assert sum(wrong) <= 1
+    assert not any(is_false(table_of(world(rng)), "uniform(60)", seed, epsilon=0.2) for seed in range(2))
 
 
 @pytest.mark.slow
@@ -141,11 +140,10 @@ def test_a_stopped_run_that_counts_as_nothing_is_found_out(monkeypatch: pytest.M
         score = np.where(done, np.maximum(worth, 1.0 / BOOST), 0.0)
         return done, score, score
 
-    rng = np.random.default_rng(3)
-    tables = [table_of(best_is_slow(rng)) for _ in range(3)]
-    assert not any(is_false(table, "uniform(60)", seed) for seed, table in enumerate(tables))
+    table = table_of(best_is_slow(np.random.default_rng(3)))
+    assert not is_false(table, "uniform(60)", 0)
     monkeypatch.setattr(RandomCaptimes, "settled", as_nothing)
-    assert any(is_false(table, "uniform(60)", seed) for seed, table in enumerate(tables))
+    assert is_false(table, "uniform(60)", 0)
 
 
 def test_an_excellent_leader_is_found_for_a_fraction_of_the_time() -> None:

@@ -27,6 +27,7 @@ from captime.streams import FiniteStream
 from captime.streams.files import Listed, look_at
 from captime.utilities import parse_utility
 from scripted_campaign import Scripted, scripted_campaign
+from stub_targets import by_steps
 
 UTILITY = parse_utility("uniform(10)")
 
@@ -431,16 +432,11 @@ def test_which_configuration_stands_for_the_default_is_said(capsys: pytest.Captu
     assert "No configuration is called default; a, the first of the list, stands for it." in capsys.readouterr().out
 
 
-def work(settings: dict[str, int], instance: int, seed: int) -> bool:
-    """Takes time by its steps."""
-    return sum(range(instance * settings["steps"])) + seed >= 0
-
-
 def test_a_function_given_as_an_object_is_validated_from_python(tmp_path: Path) -> None:
     """There is no scenario file to name; the result knows what it was asked."""
     for _ in range(2):  # the second call finds the ledger of the first
         result = configure(
-            work,
+            by_steps,
             range(50, 90),
             {"quick": {"steps": 10}, "slow": {"steps": 20_000}},
             utility="log-laplace(0.5, 1)",
