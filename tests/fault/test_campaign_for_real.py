@@ -63,17 +63,27 @@ def ledger_id(campaign: Scripted) -> str:
         return str(reader.campaign_id)
 
 
-def slowed(campaign: Scripted, before: str = "") -> None:
-    """From now on every run takes a while on the clock, and does this first."""
-    program = campaign.folder / "program.sh"
-    program.write_text(program.read_text().replace("seconds=", f"{before}\nsleep 0.2\nseconds=", 1))
+def slowed(campaign: Scripted, before: str = "") -> Path:
+    """From now on every run does this first, and takes a while on the clock for as long as the returned file exists."""
+    program, marker = campaign.folder / "program.sh", campaign.folder / "slow"
+    marker.touch()
+    wait = f"{before}\n[ -e '{marker}' ] && sleep 0.2\nseconds="
+    program.write_text(program.read_text().replace("seconds=", wait, 1))
+    return marker
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, int]:
+    """What the campaign comes to if it is left alone, and how many decisions that takes."""
+    return scripted_campaign(tmp_path_factory.mktemp("whole")).certificate()
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_any_number_of_jobs_gives_the_same_certificate_in_fixed_order(folder: Path, jobs: int) -> None:
+def test_any_number_of_jobs_gives_the_same_certificate_in_fixed_order(
+    folder: Path, whole: tuple[object, int], jobs: int
+) -> None:
     """P9, with real processes that end in whatever order they like."""
-    alone = scripted_campaign(folder / "alone", jobs=2).certificate()
-    assert scripted_campaign(folder / "other", jobs=jobs).certificate() == alone
+    assert scripted_campaign(folder, jobs=jobs).certificate() == whole
 
 
 @pytest.mark.parametrize("trials", [1, pytest.param(100, marks=pytest.mark.fault)])
@@ -81,7 +91,7 @@ def test_killed_with_everything_it_leaves_no_process_behind(folder: Path, trials
     """F5: kill -9 of the coordinator; its slots kill their trees, and the next start sweeps what is left."""
     for trial in range(trials):
         campaign = scripted_campaign(folder / f"{trial}", order="arrival")
-        slowed(campaign, "(setsid sleep 300 &)")
+        slow = slowed(campaign, "(setsid sleep 300 &)")
         process = campaign.begin()
         assert eventually(lambda: n_outcomes(campaign) >= 3)  # noqa: B023 (called before the next trial)
         process.kill()
@@ -91,6 +101,7 @@ def test_killed_with_everything_it_leaves_no_process_behind(folder: Path, trials
         name = ledger_id(campaign)
         assert eventually(lambda: not tagged(name))  # noqa: B023
         before = n_outcomes(campaign)
+        slow.unlink()
         code, out, said = campaign.run()
         assert code == 0, said
         assert json.loads(out)["resumed"] is True
@@ -99,11 +110,12 @@ def test_killed_with_everything_it_leaves_no_process_behind(folder: Path, trials
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_ends_it_in_good_order(folder: Path, number: signal.Signals) -> None:
+def test_the_first_signal_ends_it_in_good_order(
+    folder: Path, whole: tuple[object, int], number: signal.Signals
+) -> None:
     """C4, P30: trees dead, ledger whole, certificate printed, the exit code tells; the same command resumes."""
-    whole = scripted_campaign(folder / "whole").certificate()
-    campaign = scripted_campaign(folder / "cut")
-    slowed(campaign)
+    campaign = scripted_campaign(folder)
+    slow = slowed(campaign)
     process = campaign.begin()
     assert eventually(lambda: n_outcomes(campaign) >= 5)
     begun = time.monotonic()
@@ -113,6 +125,7 @@ def test_the_first_signal_ends_it_in_good_order(folder: Path, number: signal.Sig
     assert process.returncode == 128 + number, said
     assert json.loads(out)["stopped"] == "interrupted"
     assert tagged(ledger_id(campaign)) == []
+    slow.unlink()
     assert campaign.certificate() == whole
 
 
@@ -120,12 +133,13 @@ def test_a_second_coordinator_is_sent_away(folder: Path) -> None:
     """F16: exit code 4, naming who holds the ledger; the first one does not notice."""
     campaign = scripted_campaign(folder)
     hold = folder / "hold"
-    slowed(campaign, before=f"while [ -e '{hold}' ]; do sleep 0.05; done")
+    slow = slowed(campaign, before=f"while [ -e '{hold}' ]; do sleep 0.05; done")
     first = campaign.begin()
     assert eventually(lambda: n_outcomes(campaign) >= 2)
     hold.touch()  # however slow the machine is, the first one does not end before the second one has looked
     code, _, said = campaign.run()
     hold.unlink()
+    slow.unlink()
     assert code == 4
     assert str(first.pid) in said
     _, complaints = first.communicate(timeout=PATIENCE)
