@@ -32,15 +32,16 @@ from captime.utilities import parse_utility
 RECORDED = Path(__file__).parent / "rules_of_deciding.json"
 UTILITY = parse_utility("log-laplace(20, 1)")
 ON_A_SET = ("race on a set", "pool on a set", "race on a set, schedule 4", "pool on a set, schedule 4")
-KINDS, SLOTS = ("race", "race, schedule 2", "pool", *ON_A_SET), (1, 8, 64)
-SCHEDULES = {"race": 1, "race, schedule 2": 2}
+OF_MANY = {"race of many, schedule 4": 4}
+KINDS, SLOTS = ("race", "race, schedule 2", *OF_MANY, "pool", *ON_A_SET), (1, 8, 64)
+SCHEDULES = {"race": 1, "race, schedule 2": 2, **OF_MANY}
 """Campaigns keep the schedule they were begun with, so decisions of each one are guarded."""
 SHOWN = 24
 """How many runs are recorded one by one, to show where two stories part; all of them are in the digest."""
 
 
 def procedure_of(kind: str, limit: float) -> Procedure:
-    """A race of 12 listed configurations, or a pool of up to 40; on a stream, or on a set of 60 instances."""
+    """A race of 12 or 48 listed configurations, or a pool of up to 40; on a stream, or on a set of 60 instances."""
     if kind in ON_A_SET:
         pool, schedule = kind.startswith("pool"), 4 if kind.endswith("schedule 4") else 3
         problem = Problem(40 if pool else 12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=60, seed=11)
@@ -50,8 +51,10 @@ def procedure_of(kind: str, limit: float) -> Procedure:
             return FixedSetPool(replace(problem, pool=terms), gamma=0.3)
         return FixedSetRace(problem)
     if kind in SCHEDULES:
-        schedule = SCHEDULES[kind]
-        return Race(Problem(12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=1500, seed=11, schedule=schedule))
+        problem = Problem(12, UTILITY, 0.1, 0.12, captime_limit=limit, n_instances=1500, seed=11)
+        if kind in OF_MANY:
+            problem = replace(problem, n_configs=48, epsilon=0.25, short_captimes=True)
+        return Race(replace(problem, schedule=SCHEDULES[kind]))
     terms = PoolTerms(n_listed=2, limit=40)
     return Pool(Problem(40, UTILITY, 0.1, 0.3, captime_limit=limit, n_instances=1500, seed=11, pool=terms), gamma=0.3)
 
@@ -59,7 +62,8 @@ def procedure_of(kind: str, limit: float) -> Procedure:
 def decided(kind: str, slots: int) -> dict[str, Any]:
     """The runs that were asked for, in order, and the certificates that were held on the way."""
     listed = kind in SCHEDULES or kind.startswith("race on a set")
-    table = synthetic_table(5, 12 if listed else 40, 60 if kind in ON_A_SET else 1500, limit=300.0)
+    n_configs = 48 if kind in OF_MANY else 12 if listed else 40
+    table = synthetic_table(5, n_configs, 60 if kind in ON_A_SET else 1500, limit=300.0)
     procedure = procedure_of(kind, table.limit)
     executor = VirtualExecutor(table, stream_of("given", table.groups, 0), slots)
     runs: list[list[int]] = []
@@ -67,8 +71,8 @@ def decided(kind: str, slots: int) -> dict[str, Any]:
     submit = executor.submit
 
     def watch(requests: list[RunRequest]) -> None:
-        # On a set, a run may be made again with a longer captime.
-        longer = kind in ON_A_SET
+        # On a set and with short captimes, a run may be made again with a longer captime.
+        longer = kind in (*ON_A_SET, *OF_MANY)
         runs.extend(
             [request.config, request.instance, *([round(1e6 * request.captime)] if longer else [])]
             for request in requests

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
 from captime.plans import RandomCaptimes, Schedule, Stops
-from captime.procedures.problem import Problem
+from captime.procedures.agenda import WarmStart
+from captime.procedures.problem import FIFTH_SCHEDULE, FOURTH_SCHEDULE, Problem
 from captime.procedures.race import Race
+from captime.runs import RunRequest
 from captime.sources.replay import Replay
 from captime.sources.synthetic import synthetic_table
 from captime.sources.window import stream_of
@@ -220,3 +223,58 @@ def test_a_longer_captime_that_no_run_needs_does_not_end_a_campaign(workers: int
         race, executor, Evidence(45, race.plan, utility), interrupted=lambda: race._start is not None
     )
     assert outcome.stopped == "interrupted", "the race never began"
+
+
+def raced_on_hard_first(schedule: int, slots: int, started: list[RunRequest]) -> Race:
+    """A race on a stream whose first two instances no configuration answers; runs are written down as they start."""
+    rng = np.random.default_rng(3)
+    seconds = rng.exponential(0.5, (48, 600)) * rng.uniform(1.0, 8.0, (48, 1))
+    seconds[:, :2] = LIMIT
+    table, utility = table_of(seconds), parse_utility("uniform(60)")
+    problem = Problem(48, utility, 0.1, 0.2, captime_limit=LIMIT, n_instances=600, seed=4, short_captimes=True)
+    race = Race(replace(problem, schedule=schedule))
+    executor = VirtualExecutor(table, stream_of("given", table.groups, 0), slots)
+    submit = executor.submit
+
+    def watch(requests: list[RunRequest]) -> None:
+        started.extend(requests)
+        submit(requests)
+
+    executor.submit = watch  # type: ignore[method-assign,assignment] # everything that is started is written down
+    drive_parallel(race, executor, Evidence(48, race.plan, utility))
+    return race
+
+
+@pytest.mark.parametrize("slots", [1, 8])
+def test_hard_first_instances_are_followed_by_others_before_captimes_are_long(slots: int) -> None:
+    """The first rung takes more positions; all configurations run all of them, and the warm start costs less."""
+    started: list[RunRequest] = []
+    race = raced_on_hard_first(FIFTH_SCHEDULE, slots, started)
+    before = raced_on_hard_first(FOURTH_SCHEDULE, slots, [])
+    last_stop = float(race.plan.stops.stop[-1])
+    others = next(place for place, run in enumerate(started) if run.instance >= 2)
+    assert max(run.captime for run in started[:others]) <= last_stop
+    first = {run.config for run in started if run.instance < 4}
+    assert {run.config for run in started if run.instance == 3} == first == set(range(48))
+    assert race.spending()["warm_start"] < 0.5 * before.spending()["warm_start"]
+    assert race.finished() == "epsilon"
+
+
+@pytest.mark.parametrize("slots", [1, 8])
+def test_more_positions_are_decided_on_before_any_run_there(slots: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the moment at which the first rung gets more positions, no run has been started on them."""
+    started: list[RunRequest] = []
+    looks: list[tuple[int, int]] = []
+    extend = WarmStart._extend
+
+    def watched(self: WarmStart) -> bool:
+        before = self.positions
+        extended = extend(self)
+        if extended:
+            looks.append((before, 1 + max(run.instance for run in started)))
+        return extended
+
+    monkeypatch.setattr(WarmStart, "_extend", watched)
+    raced_on_hard_first(FIFTH_SCHEDULE, slots, started)
+    assert looks
+    assert all(reached <= before for before, reached in looks)

@@ -274,6 +274,8 @@ _HEARD = 0.75
 _RUNS_PER_SLOT = 1.0
 # How many configurations look for the captime at which runs of the first rung begin to finish, before all are run.
 _PROBES = 8
+# The first rung has at most this many positions, if its first ones are too hard for all.
+_MOST_FIRST = 8
 # Means that agree in this many decimals are equal.
 _EQUAL = 10
 # Captimes rise until one configuration in this many, and at least two, has finished a run: otherwise the ranking of a
@@ -294,6 +296,8 @@ class WarmStart:
         available: Length of the stream; None if it is endless. The warm start takes at most an eighth of it.
         stops: Up to which level runs of the first configurations are stopped early; 0 if none is.
         top: The last level.
+        seconds: Captimes of the levels up to `stops`, if the first rung may get more positions before captimes become
+            as long as the draws; None if it may not.
 
     Attributes:
         alive: Who takes part in this rung.
@@ -303,12 +307,21 @@ class WarmStart:
     """
 
     def __init__(
-        self, n_configs: int, first: int, finalists: int, available: int | None, *, stops: int = 0, top: int = 0
+        self,
+        n_configs: int,
+        first: int,
+        finalists: int,
+        available: int | None,
+        *,
+        stops: int = 0,
+        top: int = 0,
+        seconds: FloatArray | None = None,
     ) -> None:
-        self._stops, self._top = stops, top
+        self._stops, self._top, self._seconds = stops, top, seconds
         self.level = 0 if stops else top
         self._probing = stops > 0 and n_configs > _PROBES
         self._most = math.inf if available is None else max(1, available // 8)
+        self._extended = False
         self._dropped: list[IntArray] = []
         self._finalists = finalists
         self._needed = int(min(first, self._most)) if n_configs > 1 else 0
@@ -333,15 +346,43 @@ class WarmStart:
         """
         finished = int(np.count_nonzero(tally.completed[self.members]))
         if self._probing:
+            if finished == 0 and self._extend():
+                return True
+            if finished and self._extended:
+                self._probing, self.level = False, self._level_of_fastest(tally)
+                return True
             self._probing = finished == 0 and self.level < self._stops
             self.level = min(self.level + 1, self._stops)
             return True
         enough = max(2, len(self.alive) // _FINISHERS_ONE_IN) if self.level < self._stops else 1
         if self.level >= self._top or finished >= enough:
             return False
+        if self._extend():
+            return True
         # Four times as long, since the runs begin anew.
         self.level += 2 if self.level + 2 <= self._stops else 1
         return True
+
+    def _extend(self) -> bool:
+        """Double the positions of the first rung, if captimes would become as long as the draws otherwise.
+
+        The first instances may be hard for all configurations. Others are cheaper to try than ever longer captimes.
+        No configuration has been told to run the new positions, so this is decided blindly (step 7).
+        """
+        more = int(min(2 * self.positions, _MOST_FIRST, self._most))
+        if self._seconds is None or self._dropped or self.level != self._stops or more <= self.positions:
+            return False
+        self.positions = self._needed = more
+        self._extended = True
+        return True
+
+    def _level_of_fastest(self, tally: Tally) -> int:
+        """Return the level at which runs may take about twice as long as the fastest answer so far."""
+        if tally.times is None or self._seconds is None:
+            return self._stops
+        answers = [seconds[ended] for seconds, ended in (tally.times(each, self.positions) for each in self.members)]
+        fastest = float(np.concatenate(answers).min())
+        return min(int(np.searchsorted(self._seconds, 2.0 * fastest)), self._stops)
 
     def heard(self, tally: Tally) -> bool:
         """Whether enough runs of those in this rung have ended to judge it without the others."""

@@ -22,7 +22,10 @@ THIRD_SCHEDULE = 3
 """From this schedule on, all runs of a configuration are read again at once when longer captimes changed them."""
 FOURTH_SCHEDULE = 4
 """From this schedule on, a claim about exactly these instances is reached without making a run a second time."""
-SCHEDULE = 4
+FIFTH_SCHEDULE = 5
+"""From this schedule on, a warm start whose first instances no configuration answers takes more of them before its
+captimes become as long as the draws."""
+SCHEDULE = 5
 """The rules by which a new race orders its runs."""
 
 

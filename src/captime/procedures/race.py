@@ -15,7 +15,7 @@ from captime.certificate import Orders, no_orders
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, WarmStart, runs_missing
 from captime.procedures.board import NODES
 from captime.procedures.claims import FRACTIONS, EngineOptions
-from captime.procedures.problem import SECOND_SCHEDULE, THIRD_SCHEDULE, Problem
+from captime.procedures.problem import FIFTH_SCHEDULE, SECOND_SCHEDULE, THIRD_SCHEDULE, Problem
 from captime.procedures.race_claims import SCOUT, ListClaims, Mode, check_options
 from captime.procedures.scout import Scout
 from captime.tally import Tally
@@ -89,6 +89,7 @@ class Race(ListClaims):
             problem.n_instances,
             stops=shorter,
             top=stops.top,
+            seconds=stops.stop[: shorter + 1] if problem.schedule >= FIFTH_SCHEDULE else None,
         )
         self._costs = LevelCosts(self.plan, boost, self._longest(self._aim)) if stops.top else None
         self._levels: IntArray = np.zeros(n_configs, dtype=np.int64)
