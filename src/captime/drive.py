@@ -11,7 +11,8 @@ from captime.procedures.protocol import KeepsBook, LooksAhead, Procedure
 from captime.procedures.turns import TakesTurns
 from captime.runs import never
 from captime.sources.replay import Replay
-from captime.trace import Decisions, Incidents, LoopOutcome, Trace, one_decision
+from captime.tally import one_decision
+from captime.trace import Decisions, Incidents, LoopOutcome, Trace
 
 Observer = Callable[[Procedure, Replay], None]
 

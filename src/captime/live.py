@@ -19,7 +19,8 @@ from captime.executors.protocol import Executor
 from captime.ledger.rows import Asked, Event, Observed, Started
 from captime.procedures.protocol import KeepsBook, Procedure
 from captime.runs import RunOutcome, RunRequest, never
-from captime.trace import LoopOutcome, Trace, one_decision
+from captime.tally import one_decision
+from captime.trace import LoopOutcome, Trace
 
 # An unfinished run is looked at again once it is this many times as old as at the last look: sooner tells little.
 _OLDER = 2.0

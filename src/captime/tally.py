@@ -11,6 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.certificate import Certificate
+from captime.trace import Decisions
 
 Samples = Callable[[int, int, int], tuple[FloatArray, FloatArray]]
 """`samples(config, first, last)`: low and high ends of that configuration on positions first, …, last - 1."""
@@ -137,3 +139,10 @@ def standing(tally: Tally, config: IntArray) -> PrefixSums:
         tally.utility_low[config, None],
         tally.utility_high[config, None],
     )
+
+
+def one_decision(number: int, tally: Tally, held: Certificate, candidates: BoolArray) -> Decisions:
+    """Return a single decision, from the books and the certificate as they are after it."""
+    left = np.count_nonzero(candidates)
+    row = (number, tally.seconds.sum(), tally.runs.sum(), held.config, held.epsilon, left)
+    return Decisions(*(np.array([each]) for each in row))

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from captime.arrays import BoolArray, FloatArray, IntArray
+from captime.arrays import FloatArray, IntArray
 from captime.certificate import Certificate
-from captime.tally import Tally
 
 Value = str | int | float | None
 COLUMNS = ("kind", "round", "seconds", "config", "epsilon", "candidates", "runs", "captime")
@@ -38,13 +37,6 @@ class Decisions:
 
 
 _OF_DECISIONS = ("round", "seconds", "runs", "config", "epsilon", "candidates")
-
-
-def one_decision(number: int, tally: Tally, held: Certificate, candidates: BoolArray) -> Decisions:
-    """Return a single decision, from the books and the certificate as they are after it."""
-    left = np.count_nonzero(candidates)
-    row = (number, tally.seconds.sum(), tally.runs.sum(), held.config, held.epsilon, left)
-    return Decisions(*(np.array([each]) for each in row))
 
 
 @dataclass(frozen=True, slots=True)
