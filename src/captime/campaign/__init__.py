@@ -1,4 +1,4 @@
-"""Campaigns on real programs: every run is made once, written down, and counted; see `run`, `measuring`, `library`."""
+"""Campaigns on real programs: every run is made once, recorded, and counted; see `run`, `measurement`, `assembly`."""
 
 from captime.campaign.measurement import survey_of, table_of
 from captime.campaign.result import CampaignResult

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -60,7 +59,6 @@ from captime.spaces import Proposer
 from captime.supervision.scratch import own_tag, sweep, sweep_abandoned
 from captime.tally import Tally
 
-Order = Literal["arrival", "fixed"]
 MakeExecutor = Callable[[Program, str], Executor]
 """`make(program, tag)`: slots for that program, whose processes carry that tag."""
 

@@ -2,7 +2,7 @@
 
 A cluster that is started here is set up as runs need it: no work stealing, no second tries behind our back, no web
 page, no profiler on the workers. A cluster that was there before keeps its own settings; what they could spoil, the
-stations prevent (see `dask_station`).
+stations prevent (see `dask_worker`).
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """The file that records every run: one writer, any number of readers, nothing is ever changed.
 
-`store` writes, `reading` reads, `backup` makes new files from old ones; the rest is what these are made of.
+`store` writes, `reading` reads, `file_watch` makes new files from old ones; the rest is what these are made of.
 """
 
 from captime.ledger.reading import LedgerReader

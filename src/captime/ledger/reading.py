@@ -326,7 +326,7 @@ class LedgerReader(Closing):
             return list(self._under_way.values())
 
     def flat(self) -> Iterator[tuple[int | float | str | None, ...]]:
-        """Return every outcome with everything beside it, for other tools; `export.COLUMNS` says what is what."""
+        """Return every outcome with everything beside it, for other tools; `FLAT_COLUMNS` says what is what."""
         return flat_rows(self._connection)
 
     def replay(self) -> Iterator[Event]:
@@ -336,7 +336,7 @@ class LedgerReader(Closing):
     # ------------------------------------------------------------------ whether it is whole
 
     def walk(self) -> Iterator[tuple[Table, Row]]:
-        """Return every row as it is stored, each checked against the chain; see `integrity.walk`."""
+        """Return every row as it is stored, each checked against the chain; see `writer.walk`."""
         return walk(self._connection, self.path)
 
     def check_end(self) -> str:

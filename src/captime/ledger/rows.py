@@ -1,7 +1,7 @@
 """What a ledger remembers, as values: configurations, stream positions, and the events of a campaign in their order.
 
 Also how each becomes a row of a table, and is read back from one. No SQL here, and no decisions: `store` writes these,
-`integrity` and `reading` give them back as they were.
+`writer` and `reading` give them back as they were.
 """
 
 import json
