@@ -165,13 +165,13 @@ class UtilityLadder(Ladder):
 # u is the survival function of a random deadline. If the captime K of a run is drawn beforehand with P(K > t) = u(t),
 # then "finished before K" is a 0/1 sample whose mean *is* the expected utility, although the run may have been cut. A
 # boost B >= 1 lets more runs finish: P(K > t) = min(1, B·u(t)), and a finished run counts max(u(t), 1/B). The mean is
-# the same for every B (docs/random-captimes.md has the proof); larger B costs more time a run and varies less.
+# the same for every B (docs/engine.md has the proof); larger B costs more time a run and varies less.
 #
 # Position j of the stream carries one draw v_j for all configurations. It comes from a generator of its own, keyed by
 # the position, and knows nothing of instances, seeds or runtimes.
 #
 # A run may be stopped before K_j, at any moment and for any reason: its score is then known as an interval, and the
-# bounds take the end that is safe (docs/random-captimes.md, step 10). The plan offers levels of such stops. A
+# bounds take the end that is safe (docs/engine.md, step 10). The plan offers levels of such stops. A
 # configuration that is hopeless against the leader is cleared at a low level, for a fraction of the CPU time.
 
 # Draws are made this many positions at a time, each block from its own key, so that the order of looking changes none.

@@ -1,4 +1,4 @@
-"""The numbers of docs/pools.md, recomputed."""
+"""The numbers of docs/engine.md, recomputed."""
 
 import itertools
 import math

@@ -25,7 +25,7 @@ LIMIT = 300.0
 DELTA = 0.1
 UTILITY = parse_utility("uniform(60)")
 SHARE = dict(SHARES)
-PAGE = (Path(__file__).parents[2] / "docs" / "random-captimes.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "engine.md").read_text(encoding="utf-8")
 
 
 @dataclass
@@ -301,7 +301,7 @@ def told(chance: float) -> float:
 
 
 def test_delta_is_shared_out_completely_and_as_the_page_says() -> None:
-    """The shares on the certificate sum to 1 and head the rows of the table in docs/random-captimes.md."""
+    """The shares on the certificate sum to 1 and head the rows of the table in docs/engine.md."""
     step = PAGE.partition("## Step 8")[2].partition("\n## ")[0]
     assert [float(share) for share in re.findall(r"^\| ([\d.]+) \|", step, flags=re.MULTILINE)] == [*SHARE.values()]
     assert math.fsum(SHARE.values()) == pytest.approx(1.0, abs=1e-15)

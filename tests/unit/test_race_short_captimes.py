@@ -1,4 +1,4 @@
-"""Races that stop runs early and repeat them with longer captimes (docs/random-captimes.md, step 10)."""
+"""Races that stop runs early and repeat them with longer captimes (docs/engine.md, step 10)."""
 
 import math
 from collections.abc import Callable

@@ -136,7 +136,7 @@ TABLE = [
 @pytest.mark.parametrize("known", TABLE, ids=[row.state for row in TABLE])
 @pytest.mark.parametrize(("boost", "draw"), [(1.0, 0.5), (1.6, 0.8)], ids=["B=1", "B=1.6"])
 def test_every_state_of_a_run_has_its_interval(known: Known, boost: float, draw: float) -> None:
-    """The table of docs/random-captimes.md, row by row."""
+    """The table of docs/engine.md, row by row."""
     plan = planned(parse_utility("uniform(60)"), boost, known.longest, np.array([draw]))
     seconds = np.array([known.seconds])
     expected = known.interval[0 if boost == 1.0 else 1]

@@ -11,7 +11,7 @@ from captime.bounds.mixture import PairedMixture, log_wealth, mixture_lower, mix
 from captime.plans import RandomCaptimes, Schedule
 from captime.utilities import parse_utility
 
-PAGE = (Path(__file__).parents[2] / "docs" / "random-captimes.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "engine.md").read_text(encoding="utf-8")
 EXAMPLE = PAGE.partition("\n## A worked example\n")[2].partition("\n## ")[0]
 PROSE = " ".join(EXAMPLE.split())
 

@@ -1,8 +1,8 @@
 """What earlier campaigns on the same target may teach the model that proposes configurations, and what they must not.
 
 Runs on record elsewhere are no evidence: they touch no bound, no rank, no gamma. They may teach a model, and a wrong
-model costs time only, as long as it knows nothing of positions on which its proposals will be judged (docs/pools.md,
-step 5). An instance that an earlier campaign has run may well be one that this stream still brings. So every instance
+model costs time only, as long as it knows nothing of positions on which its proposals will be judged (docs/engine.md,
+step 15). An instance that an earlier campaign has run may well be one that this stream still brings. So every instance
 on record elsewhere has a *place*: the last position of this stream that could be the same, or none. And because a
 campaign decides by all it has seen (what to propose, what to run again), a run has the last place of everything that
 had been begun by the time it came back. A proposal that begins at s is made from runs whose place is before s.

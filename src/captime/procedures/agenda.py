@@ -342,7 +342,7 @@ class WarmStart:
     def longer(self, tally: Tally) -> bool:
         """Raise the level if too few have finished anything at this one; False if the rung can be judged.
 
-        Any captime is valid, and may follow from any result (docs/random-captimes.md, step 10).
+        Any captime is valid, and may follow from any result (docs/engine.md, step 10).
         """
         finished = int(np.count_nonzero(tally.completed[self.members]))
         if self._probing:

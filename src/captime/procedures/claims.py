@@ -188,8 +188,8 @@ def difference_grid(step: float, least: float) -> FloatArray:
 # One engine makes these claims for the race on a list and for the pool that grows. Everything here is about truth and
 # nothing about schedules: in whatever order the runs are made and come back, these statements hold together with
 # probability 1 - delta. They differ in one table, which says at which level each statement is made: by rank in a warm
-# start and with a reserve for late configurations (docs/random-captimes.md, steps 4 to 9), or by arrival
-# (docs/pools.md).
+# start and with a reserve for late configurations (docs/engine.md, steps 4 to 9), or by arrival
+# (steps 11 to 16).
 
 
 class Levels(Protocol):

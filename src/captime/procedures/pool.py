@@ -1,6 +1,6 @@
 """The race over a pool that grows: the default and favourites, then draws from a space too large to list.
 
-Why it is valid, in short (docs/pools.md has the proofs): every statement of the race is made at a share that is fixed
+Why it is valid, in short (docs/engine.md has the proofs): every statement of the race is made at a share that is fixed
 when a configuration arrives and never changes, and the shares of all who will ever arrive sum to one (pool_shares.py).
 Random draws may use all positions of the stream, because they know nothing of it; what a model proposed knows all
 positions run so far, so it begins behind them. gamma counts random draws only (pool_gamma.py). When to add a

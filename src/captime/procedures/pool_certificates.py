@@ -1,6 +1,6 @@
 """What a growing pool claims beside the shared claims: which of all statements that hold is shown, and its goals.
 
-Every statement is made at a level that was fixed when a configuration arrived (pool_shares.py); docs/pools.md has the
+Every statement is made at a level that was fixed when a configuration arrived (pool_shares.py); docs/engine.md has the
 proofs. Nothing here decides what to run, when to add a configuration or when to stop; that is pool.py.
 """
 

@@ -4,7 +4,7 @@ Let OPT^γ be the utility that the best fraction γ of the space reaches. After 
 it with probability at most (1 - γ)^n. For *one* γ these events shrink as n grows, so one payment covers all later n.
 Here several γ are paid at once, as bets: the wealth Σ w_γ / (1 - γ)^n over those γ that no draw has reached yet is a
 fair game from 1, and by Ville it reaches 1/α at any n with probability at most α. A goal that is known beforehand gets
-most of the weight. docs/pools.md has the proof.
+most of the weight. docs/engine.md has the proof.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Two kinds of statements need shares. *As the best*: some configuration is better than the leader, and must not be
 cleared. *As the leader*: a configuration is said to be nearly as good as the best. The sums, at most 1 each, are in
-docs/pools.md. In short: let b_1, b_2, … sum to 1. The i-th random draw is the best of the first i with probability at
+docs/engine.md. In short: let b_1, b_2, … sum to 1. The i-th random draw is the best of the first i with probability at
 most 1/i, whatever the instances do, so as the best it may have i·b_i instead of b_i. And its rank among the first i by
 pilot scores is any of 0, …, i - 1 with probability 1/i each, so as a leader it may have i·b_i times a weight of that
 rank, where the weights of all ranks sum to 1. Those proposed by a model know the data, and so may those that the user

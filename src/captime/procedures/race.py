@@ -1,6 +1,6 @@
 """The race: captime's own engine. Random captimes, a leader, and challengers cleared one by one.
 
-Why it is valid, in short (docs/random-captimes.md has the proofs): every score is an unbiased sample of a
+Why it is valid, in short (docs/engine.md has the proofs): every score is an unbiased sample of a
 configuration's utility; bounds are betting bounds that hold at all times at once; a wrong certificate needs one of
 three kinds of events about the one best configuration i* (its upper bound fails; the leader's lower bound fails; the
 duel of the leader with i* fails), and delta pays for these three. How runs are scheduled touches only the cost.

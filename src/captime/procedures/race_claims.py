@@ -1,6 +1,6 @@
 """What the race on a list claims: how its delta is shared out, who leads, late configurations, and its certificate.
 
-Everything here is about truth and nothing about schedules; docs/random-captimes.md, steps 7 to 9, has the proofs.
+Everything here is about truth and nothing about schedules; docs/engine.md, steps 7 to 9, has the proofs.
 """
 
 import math
@@ -45,7 +45,7 @@ def check_options(boost: float, mode: str, first_runs: int, growth: float, share
 #
 # The weights of leaders, 1 / ((r + 1)(r + 2)) by rank, sum to n / (n + 1) over n ranks. The rest, 1 / (n + 1) of what
 # lower bounds and duels may cost, was kept from the start and is untouched. All statements about latecomers are paid
-# from it, and only positions without a run when they came count for them; docs/random-captimes.md, step 9, has the
+# from it, and only positions without a run when they came count for them; docs/engine.md, step 9, has the
 # proof.
 
 # Parts of the reserve: upper bounds of latecomers; duels of a leader from the beginning with them; duels of a leader
@@ -160,7 +160,7 @@ class ListLevels:
 
 # What the race on a list claims beside the shared claims: who leads, late configurations, and its certificate.
 #
-# Everything here is about truth and nothing about schedules; docs/random-captimes.md, steps 7 to 9, has the proofs.
+# Everything here is about truth and nothing about schedules; docs/engine.md, steps 7 to 9, has the proofs.
 
 # No configuration takes the lead on fewer common positions.
 _ENOUGH_TO_LEAD = 8

@@ -333,7 +333,7 @@ def _claim(summary: Summary, held: Certificate) -> str:
 
 
 def _near_in_space(summary: Summary, held: Certificate, gamma: float) -> str:
-    """Both halves of the claim (docs/pools.md): about the space, which draws speak for, and about each one tried."""
+    """Both halves of the claim (docs/engine.md): about the space, which draws speak for, and about each one tried."""
     space = f"the best configuration outside the top {rounded_up(100 * gamma, 1)} % of the space"
     first = "first " if summary.left_of > held.n_configs else ""
     draws = "" if summary.draws is None else f" ({summary.draws} of them random draws)"

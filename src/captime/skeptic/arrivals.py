@@ -1,4 +1,4 @@
-"""Who came into a pool when, from where, and which shares of delta that gives: docs/pools.md, steps 1 to 3, once more.
+"""Who came into a pool when, from where, and which shares of delta that gives: docs/engine.md, steps 11 to 13, again.
 
 Fractions throughout, so that sums that have to stay within 1 do.
 """

@@ -56,7 +56,7 @@ class Bets:
 
     @classmethod
     def documented(cls, count: int) -> "Bets":
-        """The nodes of docs/random-captimes.md."""
+        """The nodes of docs/engine.md."""
         return cls(np.array([math.sin((k + 0.5) * math.pi / (2 * count)) ** 2 for k in range(count)]))
 
     def against_mean(self, scores: FloatArray, mean: float) -> FloatArray:

@@ -1,6 +1,6 @@
 """Shares of delta of a list, and configurations that joined it later: judged only on positions without a run by then.
 
-Shares follow from ranks in the warm start. Needed of configurations that joined (docs/random-captimes.md, step 9):
+Shares follow from ranks in the warm start. Needed of configurations that joined (docs/engine.md, step 9):
 their choice may rest on every run that had been started by then, so their first position is behind all of those; it was
 written down before their first run, and they run on from there without gaps. Their statements are paid from what the
 weights of leaders leave over.
@@ -15,7 +15,7 @@ from captime.ledger.rows import Noted
 from captime.skeptic.books import Books, frontier
 from captime.skeptic.pilot import Pilot
 
-# Shares of delta, docs/random-captimes.md step 8. They sum to 1.
+# Shares of delta, docs/engine.md step 8. They sum to 1.
 UPPER, PAIRED, LOWER, SHOWN, SCOUT = (Fraction(share, 100) for share in (41, 41, 10, 4, 4))
 SHARES = {"upper": UPPER, "paired": PAIRED, "lower": LOWER, "shown": SHOWN, "scout": SCOUT}
 # Parts of the purse of those who joined later, step 9. They sum to 1.

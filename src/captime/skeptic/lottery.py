@@ -1,6 +1,6 @@
 """Random captimes, drawn again: what every run is worth, from the seed and the rows alone.
 
-The rules are those of docs/random-captimes.md, steps 1 and 2, and are written here a second time on purpose.
+The rules are those of docs/engine.md, steps 1 and 2, and are written here a second time on purpose.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The warm start, as far as the proof cares: who took part, where the race begins, and which prior it begins with.
 
-Needed (docs/random-captimes.md, step 7): the start J and the ranking were written down before the first run on a
+Needed (docs/engine.md, step 7): the start J and the ranking were written down before the first run on a
 position from J on; before J every configuration ran the first positions, without gaps, and skips the rest for ever;
 whether it runs a position was decided before any run was started there, or follows from scores on earlier positions.
 """

@@ -1,6 +1,6 @@
 """A growing pool, proved again: the statement about the first N, about the space, and what both rest on.
 
-What the proof (docs/pools.md) needs is checked, not how the engine came to its decisions: random draws are made again
+What the proof (docs/engine.md) needs is checked, not how the engine came to its decisions: random draws are made again
 from the space and the seed, none missing; who was proposed begins behind everything that had been run by then; prefixes
 have no gaps; ranks at arrival follow from pilots alone. Then the claim is shown with the documented bets at the
 documented levels.
@@ -18,7 +18,7 @@ from captime.skeptic.check import Check
 from captime.skeptic.claims import ClaimCheck
 from captime.spaces.formats import read_space_section
 
-# Shares of delta, docs/pools.md step 6. They sum to 1.
+# Shares of delta, docs/engine.md, step 16. They sum to 1.
 _SHARES = {"draws": 40, "upper": 22, "paired": 23, "lower": 10, "shown": 5}
 _SHARE = {name: Fraction(share, 100) for name, share in _SHARES.items()}
 _PILOT, _GAMMA = 4, 0.1

@@ -1,6 +1,6 @@
 """The race, proved again: for every challenger one of the two reasons why it cannot be better by more than epsilon.
 
-What the proof (docs/random-captimes.md) needs is checked, not how the engine came to its decisions: draws by position,
+What the proof (docs/engine.md) needs is checked, not how the engine came to its decisions: draws by position,
 intervals by state, prefixes without gaps, who takes part decided in time, one start and one prior written down before
 the first run that they govern. Then the claim is shown with the documented bets at the documented levels.
 """
