@@ -144,6 +144,7 @@ class Evidence:
     Attributes:
         tally: What is known, open runs included as intervals.
         ignored: Outcomes that answered no attempt under way: doubled, or given up before they came.
+        utility: As given.
         disagreements: Runs that answered sooner than they had been seen unfinished before. They count as if they had
             answered just then: to take the sooner time would let a run that is tried twice be lucky twice.
     """
@@ -154,7 +155,7 @@ class Evidence:
         self.ignored = 0
         self.disagreements = 0
         self._plan = plan
-        self._utility = utility
+        self.utility = utility
         self._repeatable = repeatable
         self._runs = [Prefix() for _ in range(n_configs)]
         self._waiting: deque[tuple[int, int]] = deque()
@@ -361,7 +362,7 @@ class Evidence:
         runtime = runs.runtime[place]
         cut = np.isnan(runtime)
         seconds = np.where(cut, _LATER_THAN_ANY_CAPTIME, runtime)
-        worth = self._utility(np.where(cut, np.inf, runtime))
+        worth = self.utility(np.where(cut, np.inf, runtime))
         runs.completed[place], runs.low[place], runs.high[place] = self._plan.settled(seconds, worth, level, position)
 
     def _add_up(self, config: int) -> None:

@@ -147,7 +147,7 @@ def test_the_effort_sets_the_order_of_arrivals_and_the_space_may_set_another(tmp
         return proposer.draws_first, proposer.proposals
 
     assert order("") == order('effort = "certify"') == (4, 1)
-    assert order('effort = "search"') == (24, 3)
+    assert order('effort = "search"') == (10, 4)
     named = SPACE.replace("[space]", "[space]\ndraws_first = 2\nproposals = 5")
     assert order('effort = "search"', named) == order("", named) == (2, 5)
     with pytest.raises(ScenarioError, match="proposals is 0, expected a whole number of at least 1"):
@@ -159,7 +159,7 @@ def test_the_order_of_arrivals_on_record_is_kept(tmp_path: Path) -> None:
     ledger = tmp_path / "search.ledger"
     asked = load_scenario(scenario_at(tmp_path, 'effort = "search"'))
     assert asked.proposer is not None
-    assert (canonical(asked.proposer)["draws_first"], canonical(asked.proposer)["proposals"]) == (24, 3)
+    assert (canonical(asked.proposer)["draws_first"], canonical(asked.proposer)["proposals"]) == (10, 4)
     search(on_space(1, options={"gamma": 0.5, "effort": "search"}), ledger)
     resumed = as_begun(asked, ledger).proposer
     assert resumed is not None

@@ -2,13 +2,20 @@ import numpy as np
 import pytest
 
 from captime.arrays import FloatArray
+from captime.certificate import Orders
 from captime.errors import ScenarioError
+from captime.plans import RandomCaptimes, Schedule
 from captime.procedures.pool_terms import PoolTerms
+from captime.sources.replay import Replay
 from captime.spaces import Known, Lessons, Proposer, Settings, Space
 from captime.spaces.formats.section import read_section
+from captime.spaces.lessons import in_the_end
 from captime.spaces.model import FLOOR, Surrogate
-from captime.spaces.search import Search, keys
+from captime.spaces.proposals import _standing
+from captime.spaces.search import Nursery, Search, keys
 from captime.tally import blank_tally
+from captime.utilities import parse_utility
+from runtime_laws import in_order, table_of
 
 
 def space(favourites: list[Settings] | None = None) -> Space:
@@ -198,6 +205,79 @@ def test_who_is_given_out_leaves_its_neighbours_with_less_to_tell() -> None:
     assert (search.doubt <= before).all()
     alike = np.abs(shared) / (before * before[place])
     assert (search.doubt / before)[alike < 0.2].min() > 0.9
+
+
+def test_proposals_of_a_batch_differ_from_each_other_and_stay_near_the_best() -> None:
+    """Every second one is a variation of the best known; all of them may be run, and none is proposed twice."""
+    here = space()
+    rng = np.random.default_rng(9)
+    evidence = [known(here.draw(4, number), rng) for number in range(40)]
+    proposer = Proposer(here, seed=3, draws_first=2, proposals=6)
+    batch = []
+    for index in range(80, 140):
+        if proposer.origin(index) == "model":
+            batch.append(proposer.propose(index, evidence))
+            evidence.append(Known(batch[-1], 0.0, 1.0, 0))
+    for each in batch:
+        here.check(each)
+    rows = np.array([here.codes(each) for each in batch])
+    assert len(set(keys(rows))) == len(batch) > 40
+    usual = np.mean([utility(each.settings) for each in evidence[:40]])
+    assert np.mean([utility(each) for each in batch]) > usual + 0.2
+
+
+def test_a_lucky_newcomer_is_no_parent() -> None:
+    """What has one high score is drawn towards the usual, so that variations are made of what is known to be good."""
+    here = space()
+    good, lucky = dict(here.default) | {"x": 0.8}, dict(here.default) | {"x": 0.2}
+    rest = [Known(here.draw(1, number), 0.3, 0.3, 40, 0.05) for number in range(8)]
+    told = [Known(good, 0.7, 0.7, 40, 0.05), Known(lucky, 0.8, 0.8, 1, 0.25), *rest]
+    assert int(_standing(told).argmax()) == 0
+
+
+def test_variations_may_be_run_and_change_a_fifth() -> None:
+    """Half of them take after the very best alone, the others after two of the best."""
+    section = {f"p{place}": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.0} for place in range(20)}
+    here = read_section(section, "test")
+    best = np.stack([np.full(20, 0.25), np.full(20, 0.75)])
+    rng = np.random.default_rng(2)
+    made = Nursery(here, rng).variations(best, rng, 400)
+    of_first = (made == 0.25).sum(axis=1)
+    of_second = (made == 0.75).sum(axis=1)
+    alone = (of_second == 0) & (of_first == 16)
+    assert 160 <= alone.sum() <= 300
+    mixed = (of_first > 0) & (of_second > 0)
+    assert 60 <= mixed.sum() <= 160
+    assert (of_first + of_second)[mixed].mean() > 17.0
+
+
+def test_measured_times_tell_more_than_scores_of_random_captimes() -> None:
+    """Means from times are nearer to the truth, though half of the runs were stopped."""
+    worth = parse_utility("uniform(60)")
+    wrong: dict[bool, float] = {False: 0.0, True: 0.0}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        typical = rng.uniform(8.0, 60.0, 30)[:, None]
+        seconds = typical * np.exp(0.3 * rng.standard_normal((30, 12)))
+        table = table_of(seconds)
+        plan = RandomCaptimes(worth, seed, Schedule(1.25), Schedule(60.0))
+        replay = Replay(table, in_order(12), plan, worth)
+        replay.answer(Orders(np.arange(30), np.full(30, 12), np.zeros(30, dtype=np.int64)))
+        truth = np.asarray(worth(seconds)).mean(axis=1)
+        for timed in wrong:
+            told = Lessons(worth if timed else None).of(replay.tally, [{} for _ in range(30)])
+            means = np.array([(each.low + each.high) / 2.0 for each in told])
+            wrong[timed] += float(np.mean((means - means.mean() - truth + truth.mean()) ** 2))
+    assert wrong[True] < 0.5 * wrong[False]
+
+
+def test_a_stopped_run_counts_what_such_runs_are_worth_in_the_end() -> None:
+    """Of four, one ends at 0.9; of the others one is stopped at 0.6, one ends at 0.5 and one at 0.1."""
+    value = np.array([0.9, 0.6, 0.5, 0.1])
+    step = ((1.0 - value) * 64).astype(np.int64)
+    left = in_the_end(value, np.array([False, True, False, False]), step)
+    assert left[step[1]] == pytest.approx(0.3)
+    assert left[0] == pytest.approx((0.9 + 3 * 0.3) / 4)
 
 
 def test_a_model_is_not_fitted_anew_for_every_proposal() -> None:

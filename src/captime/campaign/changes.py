@@ -26,7 +26,7 @@ from captime.procedures.protocol import (
 )
 from captime.programs.protocol import Configuration, GrowingProgram
 from captime.scenario.spec import Goal, goal_of
-from captime.spaces import Lessons, Proposer, Settings
+from captime.spaces import Lessons, Proposer, Settings, lessons_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class SpaceMembers:
     ) -> None:
         self._late: dict[int, ConfigRow] = {}
         self._earlier = earlier
-        self._lessons = Lessons()
+        self._lessons: Lessons | None = None
         self._proposer = proposer
         self._program = program
         self._recorded = list(recorded)
@@ -238,6 +238,7 @@ class SpaceMembers:
         place = index - sum(late < index for late in self._late)
         origin, known, taught = self._proposer.origin(place), [], []
         if origin == "model":
+            self._lessons = self._lessons or lessons_for(self._proposer.proposals, evidence.utility)
             known = self._lessons.of(evidence.tally, [settings_of(row) for row in self.rows])
             taught = [] if self._earlier is None else self._earlier.until(start)
         # Asked even if the answer is on record: what a model proposes next depends on having been asked before.

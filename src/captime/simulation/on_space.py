@@ -22,7 +22,7 @@ from captime.simulation.result import Found, Pooled, Simulation
 from captime.sources import RuntimeTable
 from captime.sources.replay import Replay
 from captime.sources.window import Accounting, RowStream
-from captime.spaces import Known, Lessons, Settings
+from captime.spaces import Known, Settings, lessons_for
 from captime.tally import blank_tally
 from captime.utilities import Utility, utility_of
 
@@ -294,7 +294,7 @@ class _Growing(ProcedureWrapper):
         self._maker = maker
         self._target = target
         self._replay = replay
-        self._lessons = Lessons()
+        self._lessons = lessons_for(maker.proposals, replay.utility)
         self.names = names
         self.settings: list[Settings] = []
 

@@ -14,7 +14,7 @@ from captime.spaces.formats import (
     write_space,
 )
 from captime.spaces.formats.section import proposer_of
-from captime.spaces.lessons import Lessons
+from captime.spaces.lessons import Lessons, lessons_for
 from captime.spaces.model import Known
 from captime.spaces.parameters import Style
 from captime.spaces.proposals import ArrivalOrder, Proposer, order_for
@@ -32,6 +32,7 @@ __all__ = [
     "Style",
     "Value",
     "as_configspace",
+    "lessons_for",
     "order_for",
     "proposer_of",
     "read_configspace",

@@ -28,6 +28,10 @@ FEWEST = 4
 # A new model is fitted when configurations or scores have grown by these factors; and if that is affordable.
 _MORE_CONFIGURATIONS = 1.1
 _MORE_SCORES = 2.0
+# A proposal of a batch is the most promising of four variations of the best six.
+_MODELS, _VARIATIONS = 6, 4
+# Of each, what is left after luck is taken off: this many standard deviations less, and means of few scores count less.
+_CAREFUL, _FEW, _LEAST_BETWEEN = 0.3, 4.0, 0.0004
 # While no model is affordable, a proposal is a child of the best four: the first of eight that is new.
 _PARENTS, _LITTER = 4, 8
 _MODEL_STREAM = 0x40DE1
@@ -50,7 +54,7 @@ USUAL_ORDER = ArrivalOrder()
 # A model that has seen few configurations proposes nothing better than draws, and its proposals cost more: the leader
 # has to be run where they are run. Later they are better than most draws, which are slow besides. docs/spaces.md has
 # the figures.
-_ORDERS = {"search": ArrivalOrder(draws_first=24, proposals=3)}
+_ORDERS = {"search": ArrivalOrder(draws_first=10, proposals=4)}
 
 
 def order_for(effort: object) -> ArrivalOrder:
@@ -101,6 +105,7 @@ class Proposer:
         self.refits = 0
         self.restraint = Restraint(space)
         self._search: Search | None = None
+        self._model: Surrogate | None = None
         self._rows: list[tuple[Settings, FloatArray]] = []
         self._learnt_from = (0, 0)
 
@@ -154,11 +159,32 @@ class Proposer:
         taken = self._rows_of(known)
         with one_thread():
             if grown and self.restraint.takes(configurations, spent):
-                self._search = Search(Surrogate(self.space, told), rng)
+                self._model = Surrogate(self.space, told)
+                self._search = Search(self._model, rng)
                 self._learnt_from = (configurations, scores)
                 self.refits += 1
-            row = self._child(told, taken, rng) if self._search is None else self._search.best(taken, rng)
+            if self.proposals > 1 and index % 2:
+                row = self._variation(told, taken, rng)
+            else:
+                row = self._child(told, taken, rng) if self._search is None else self._search.best(taken, rng)
         return self.space.sample(rng) if row is None else self.space.settings(row)
+
+    def _variation(self, told: Sequence[Known], taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
+        """One of a batch: of a few variations of the best, the one that the model expects most of.
+
+        Proposals of one batch rest on the same lessons. The maxima of a model are all alike, and what is wrong about
+        one is wrong about all of them, so a batch of maxima is little more than one proposal. Variations differ.
+        """
+        standing = _standing(told)
+        best = np.argsort(-standing, kind="stable")[:_MODELS]
+        parents = np.array([self.space.codes(told[place].settings) for place in best.tolist()])
+        made = Nursery(self.space, rng).variations(parents, rng, _VARIATIONS)
+        gone = set(keys(taken))
+        new = made[[key not in gone for key in keys(made)]]
+        if not len(new):
+            return None
+        chosen: FloatArray = new[0 if self._model is None else int(self._model.expected(new)[0].argmax())]
+        return chosen
 
     def _child(self, told: Sequence[Known], taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
         """Something like the best known ones, for hardly any time; None if nothing new came of it."""
@@ -177,3 +203,13 @@ class Proposer:
             elif self._rows[place][0] is not each.settings and self._rows[place][0] != each.settings:
                 self._rows[place] = (each.settings, self.space.codes(each.settings))
         return np.array([row for _, row in self._rows[: len(known)]])
+
+
+def _standing(told: Sequence[Known]) -> FloatArray:
+    """What configurations seem to be worth, those with few scores drawn towards the usual."""
+    mean, n, variance = np.array([((each.low + each.high) / 2.0, each.n, each.variance) for each in told]).T
+    error, weight = variance / n, n / (n + _FEW)
+    usual = float(np.average(mean, weights=weight))
+    spread = max(float(np.average((mean - usual) ** 2 - error, weights=weight)), _LEAST_BETWEEN)
+    trust = spread / (spread + error)
+    return np.asarray(usual + trust * (mean - usual) - _CAREFUL * np.sqrt(trust * error))

@@ -4,6 +4,8 @@ Children take after two parents and change a few parameters, some to a fresh val
 model thinks most of has children next. One-at-a-time steps would take sixty of them where sixty parameters wait.
 """
 
+import math
+
 import numpy as np
 
 from captime.arrays import FloatArray
@@ -18,6 +20,8 @@ _MIXED, _FROM_SECOND = 0.7, 0.3
 # A child changes about this many parameters, drawn from this list; half of the numbers move to a value nearby.
 _CHANGES = (1.0, 2.0, 5.0)
 _NEARBY, _SPREAD = 0.5, 0.15
+# A variation is the very best with this share of its parameters changed, or a mixture of two with this share changed.
+_ALONE, _CHANGED, _CHANGED_OF_MIXED = 0.5, 0.2, 0.05
 # This many fresh values of each parameter are drawn for a whole search.
 _FRESH = 64
 # This many candidates are kept to be given out until there is a new model.
@@ -104,6 +108,28 @@ class Nursery:
         mixed = (rng.random((count, 1)) < _MIXED) & (rng.random(shape) < _FROM_SECOND) & ~np.isnan(second)
         child = np.where(mixed, second, child)
         changed = rng.random(shape) < rng.choice(_CHANGES, size=(count, 1)) / shape[1]
+        child = space.deactivated(np.where(changed, self._others(child, rng), child))
+        return child[space.allowed(child)]
+
+    def variations(self, best: FloatArray, rng: np.random.Generator, count: int) -> FloatArray:
+        """Configurations that are unlike each other and not too unlike the best: those of them that may be run.
+
+        One in two is the very best with a fifth of its parameters changed. The others take each parameter from one of
+        two of the best, and a few fresh values.
+
+        Args:
+            best: The best known, the very best first.
+            rng: Draws them.
+            count: How many are made.
+        """
+        space, shape = self._space, (count, len(self._space.parameters))
+        full = np.where(np.isnan(best), space.default_row, best)
+        first, second = full[rng.integers(len(full), size=count)], full[rng.integers(len(full), size=count)]
+        mixed = np.where(rng.random(shape) < 0.5, first, second)
+        alone = rng.random((count, 1)) < _ALONE
+        ranks = rng.random(shape).argsort(axis=1).argsort(axis=1)
+        changed = np.where(alone, ranks < math.ceil(_CHANGED * shape[1]), rng.random(shape) < _CHANGED_OF_MIXED)
+        child = np.where(alone, full[:1], mixed)
         child = space.deactivated(np.where(changed, self._others(child, rng), child))
         return child[space.allowed(child)]
 
