@@ -22,6 +22,8 @@ EFFORTS = (OURS, "balanced", "certify")
 """Captime itself, by effort: the first is compared with other methods, all of them with each other."""
 ALL = "all targets"
 _CONFIDENCE = 0.95
+# With fewer seeds no interval is drawn.
+_ENOUGH_SEEDS = 4
 Cells = Sequence[Mapping[str, Any]]
 
 
@@ -255,7 +257,8 @@ def _draw(points: Sequence[Point], path: Path) -> None:
             curve = [point for point in points if (point.target, point.method) == (target, method)]
             # Side by side, so that no interval hides another.
             moments = [point.hours * 1.04**place for point in curve]
-            errors = [0.0 if math.isinf(point.error) else point.error for point in curve]
+            # Of two or three seeds the interval says nothing but that they are few.
+            errors = [point.error if point.seeds >= _ENOUGH_SEEDS else 0.0 for point in curve]
             wide = 2.2 if method == OURS else 1.2
             panel.errorbar(
                 moments, [point.worth for point in curve], errors, label=label, marker="o", capsize=2, linewidth=wide,

@@ -11,9 +11,12 @@ from captime.procedures import Problem
 from captime.procedures.pool import Pool
 from captime.procedures.pool_bets import BestBets
 from captime.procedures.pool_growth import SPLITS
+from captime.procedures.protocol import Procedure
 from captime.scenario import load_scenario
 from captime.scenario.configurations import canonical
+from captime.simulation import MadeUp, simulate_on_space
 from captime.sources.replay import Replay
+from captime.spaces import Proposer, order_for, read_space_section
 from captime.utilities import parse_utility
 from runtime_laws import in_order, table_of
 from space_campaigns import on_space, search
@@ -87,6 +90,39 @@ def test_a_search_looks_at_more_configurations_than_a_certificate_needs() -> Non
     """For the same number of runs; summed over a few seeds."""
     size = {effort: sum(pooled(effort, 200, seed).size for seed in range(3)) for effort in SPLITS}
     assert size["search"] > size["balanced"] > size["certify"]
+
+
+def leaders_part(seed: int) -> float:
+    """Which part of the runs of a long search the configuration with most of them has."""
+    section: dict[str, object] = {
+        f"x{each}": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.5} for each in range(4)
+    }
+    space = read_space_section(section, "here", Path())
+    target, order = MadeUp(space, 10.0, seed=seed), order_for("search")
+    part: list[float] = []
+
+    def look(_: Procedure, replay: Replay) -> None:
+        part[:] = [float(replay.tally.n.max() / replay.tally.runs.sum())]
+
+    simulate_on_space(
+        Proposer(space, seed, draws_first=order.draws_first, proposals=order.proposals),
+        target,
+        utility=UTILITY,
+        epsilon=0.02,
+        seed=seed,
+        options={"gamma": 0.0, "effort": "search"},
+        budget=12_000.0,
+        observer=look,
+    )
+    return part[0]
+
+
+def test_a_leader_does_not_take_the_time_of_newcomers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It follows proposals to where they end, and no further; before, it took most runs of a long search."""
+    now = leaders_part(2)
+    monkeypatch.setattr("captime.procedures.pool.FIFTH_SCHEDULE", 99)
+    before = leaders_part(2)
+    assert now < 0.7 * before
 
 
 def bets_of(worths: list[float], counts: list[int], seed: int = 0) -> BestBets:

@@ -143,12 +143,25 @@ class Agenda:
         return self.with_leader(leader, wanted, level_for)
 
     def with_leader(
-        self, leader: int, wanted: list[tuple[int, int, int]], level_for: Callable[[int], tuple[int, bool]]
+        self,
+        leader: int,
+        wanted: list[tuple[int, int, int]],
+        level_for: Callable[[int], tuple[int, bool]],
+        *,
+        no_further: bool = False,
     ) -> Orders:
-        """Order these prefixes at these levels, and first the leader as far as the farthest of them."""
+        """Order these prefixes at these levels, and first the leader as far as the farthest of them.
+
+        Args:
+            leader: Who leads.
+            wanted: Configurations, each with the end of its prefix and its level.
+            level_for: The level of captimes that the leader should be at.
+            no_further: Whether the leader stops there. Otherwise it also repeats a share of its past.
+        """
         ahead = max((n for _, n, _ in wanted), default=0)
         if self.ordered[leader] < ahead:
-            wanted = [(leader, max(ahead, self.further(leader, 1)), level_for(leader)[0]), *wanted]
+            end = ahead if no_further else max(ahead, self.further(leader, 1))
+            wanted = [(leader, end, level_for(leader)[0]), *wanted]
         columns = np.array(wanted, dtype=np.int64).reshape(-1, 3).T
         return self.place(columns[0], columns[1], columns[2])
 

@@ -21,7 +21,7 @@ from captime.procedures.pool_certificates import PoolClaims
 from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import SPLITS, Stakes, looks_good_enough, newcomers_turn, runs_to_show
 from captime.procedures.pool_terms import Effort, Stop, checked_effort, checked_stop
-from captime.procedures.problem import Problem
+from captime.procedures.problem import FIFTH_SCHEDULE, Problem
 from captime.procedures.race_claims import check_options
 from captime.tally import Tally
 
@@ -231,7 +231,10 @@ class Pool(PoolClaims):
         chosen = new if len(new) else (idle if len(idle) else rivals)[: max(1, slots, together)]
         share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
         wanted = [(config, self._next(config, share), 0) for config in chosen.tolist()]
-        return self._agenda.with_leader(self.leader, wanted, lambda _: (0, False))
+        # Every batch of proposals begins where the leader ends. A leader that repeated a share of its past for each of
+        # them would soon take most of the CPU time.
+        no_further = self._bets is not None and self.problem.schedule >= FIFTH_SCHEDULE
+        return self._agenda.with_leader(self.leader, wanted, lambda _: (0, False), no_further=no_further)
 
     def _next(self, config: int, least: int) -> int:
         """Return where this configuration's prefix should end next, at least `least` positions further."""

@@ -24,7 +24,7 @@ FOURTH_SCHEDULE = 4
 """From this schedule on, a claim about exactly these instances is reached without making a run a second time."""
 FIFTH_SCHEDULE = 5
 """From this schedule on, a warm start whose first instances no configuration answers takes more of them before its
-captimes become as long as the draws."""
+captimes become as long as the draws. The leader of a search on a space follows proposals no further than they go."""
 SCHEDULE = 5
 """The rules by which a new race orders its runs."""
 
