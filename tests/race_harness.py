@@ -26,6 +26,7 @@ from captime.procedures import Problem
 from captime.procedures.agenda import WarmStart
 from captime.procedures.board import Board
 from captime.procedures.claims import Duels
+from captime.procedures.problem import FIFTH_SCHEDULE
 from captime.procedures.race import Race
 from captime.procedures.race_claims import SHARES
 from captime.sources.replay import Replay
@@ -206,7 +207,8 @@ class Prior:
 def warm_starts(world: RaceWorld, low: FloatArray, delta: float) -> Prior:
     """Successive halving on the first positions of every repetition, and the prior the race makes of it."""
     n_configs, repetitions, positions = low.shape
-    race = Race(Problem(n_configs, world.utility, delta, n_instances=positions), boost=BOOST)
+    problem = Problem(n_configs, world.utility, delta, n_instances=positions, schedule=FIFTH_SCHEDULE)
+    race = Race(problem, boost=BOOST)
     pilot = np.zeros((n_configs, repetitions), dtype=np.int64)
     log_rank = np.zeros((n_configs, repetitions))
     sums = np.concatenate((np.zeros((n_configs, repetitions, 1)), low[..., : positions // 8].cumsum(axis=2)), axis=2)
@@ -315,6 +317,7 @@ class Racing:
         kind: The race, or a faulty one.
         epsilon: Goal; left out, the world's own.
         limit: Timeout of the table.
+        schedule: By which rules runs are ordered and delta is shared out.
     """
 
     n_instances: int
@@ -322,6 +325,7 @@ class Racing:
     kind: type[WatchedRace] = WatchedRace
     epsilon: float | None = None
     limit: float = math.inf
+    schedule: int = FIFTH_SCHEDULE
 
 
 def race_failures(
@@ -340,6 +344,7 @@ def race_failures(
         epsilon=epsilon,
         captime_limit=racing.limit,
         n_instances=racing.n_instances,
+        schedule=racing.schedule,
     )
     model = racing.kind(problem, **racing.options)  # type: ignore[arg-type]  # mixed options, checked by the race
     # Tables of logarithms never change, so all races share them.

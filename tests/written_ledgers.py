@@ -13,6 +13,7 @@ from captime.executors.virtual import VirtualExecutor
 from captime.ledger import ConfigRow, Ledger, SampleRow
 from captime.live import Seen, drive_parallel
 from captime.procedures import PROCEDURES, Problem, Procedure
+from captime.procedures.problem import FIFTH_SCHEDULE
 from captime.runs import RunOutcome, RunRequest
 from captime.skeptic import Audit, Trust, audit
 from captime.sources.table import RuntimeTable
@@ -81,6 +82,7 @@ def written(
     workers: int = 3,
     budget: float = np.inf,
     short: bool = True,
+    schedule: int = FIFTH_SCHEDULE,
     loses: Callable[[RunRequest], float | None] = lambda _: None,
 ) -> Certificate:
     """A campaign on these runtimes (configurations × positions), written into a ledger."""
@@ -95,6 +97,7 @@ def written(
         n_instances=n_instances,
         seed=seed,
         short_captimes=short,
+        schedule=schedule,
     )
     decider = PROCEDURES[procedure](problem, **(options or {}))
     scenario = {
@@ -105,6 +108,7 @@ def written(
         "seed": seed,
         "captime_first": 1.0,
         "goal": epsilon,
+        "schedule": schedule,
         "order": "arrival",
         "configurations": {"list": [{"name": f"c{index}", "settings": {"x": index}} for index in range(n_configs)]},
         "instances": {"sampling": "given", "seed": seed, "list": [[name, ""] for name in names[1]]},

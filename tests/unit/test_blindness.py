@@ -21,7 +21,7 @@ from captime.procedures.pool import Pool
 from captime.procedures.pool_terms import PoolTerms
 from captime.procedures.race import Race
 from captime.procedures.race_claims import Latecomers
-from captime.skeptic.late import Late
+from captime.skeptic.late import Late, shares_of
 from captime.sources.replay import Replay
 from captime.tally import blank_tally
 from captime.utilities import parse_utility
@@ -163,7 +163,7 @@ def test_latecomers_pay_as_the_check_says() -> None:
     """The k-th has the weight 1 / (k(k + 1)); over all that ever come these sum to at most 1."""
     late = Latecomers(5, 0.1)
     weights = np.exp(-late.price(np.arange(5, 200)))
-    np.testing.assert_allclose(weights, [float(Late(5).weight(config)) for config in range(5, 200)])
+    np.testing.assert_allclose(weights, [float(Late(5, shares_of(5, 1)).weight(config)) for config in range(5, 200)])
     assert weights.sum() <= 1.0
 
 

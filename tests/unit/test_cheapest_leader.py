@@ -9,7 +9,7 @@ from captime.evidence import Evidence
 from captime.executors import VirtualExecutor
 from captime.live import drive_parallel
 from captime.procedures import Problem
-from captime.procedures.problem import SCHEDULE, SECOND_SCHEDULE
+from captime.procedures.problem import FIFTH_SCHEDULE, SCHEDULE, SECOND_SCHEDULE
 from captime.procedures.race import Race
 from captime.sources import RuntimeTable
 from captime.sources.window import stream_of
@@ -45,8 +45,8 @@ def raced(table: RuntimeTable, epsilon: float, *, seed: int = 0, schedule: int =
 
 @pytest.fixture(scope="module")
 def race() -> Race:
-    """A race of near ties that has reached its goal."""
-    return raced(near_ties(), 0.15)
+    """A race of near ties that has reached its goal, under rules by which it has a ranking."""
+    return raced(near_ties(), 0.15, schedule=FIFTH_SCHEDULE)
 
 
 def test_another_leader_pays_for_its_own_rank(race: Race) -> None:

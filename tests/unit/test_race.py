@@ -14,7 +14,7 @@ from captime.procedures import REGISTERS, Problem
 from captime.procedures.agenda import WarmStart
 from captime.procedures.board import Board
 from captime.procedures.claims import Duels, margins
-from captime.procedures.problem import build_procedure
+from captime.procedures.problem import FIFTH_SCHEDULE, build_procedure
 from captime.procedures.race import Race
 from captime.procedures.race_claims import SHARES
 from captime.sources.replay import Replay
@@ -63,7 +63,10 @@ class Run:
 
 
 def problem_of(seconds: FloatArray, epsilon: float = 0.1, seed: int = 0) -> Problem:
-    """The question that goes with these runtimes; every run is made once (short captimes have tests of their own)."""
+    """The question that goes with these runtimes, under rules by which few configurations have a warm start.
+
+    Every run is made once. Short captimes, and races that begin with their first run, have tests of their own.
+    """
     return Problem(
         n_configs=len(seconds),
         utility=UTILITY,
@@ -73,6 +76,7 @@ def problem_of(seconds: FloatArray, epsilon: float = 0.1, seed: int = 0) -> Prob
         n_instances=seconds.shape[1],
         seed=seed,
         short_captimes=False,
+        schedule=FIFTH_SCHEDULE,
     )
 
 

@@ -22,7 +22,7 @@ from captime.skeptic.arrivals import Arrival, arrivals
 from captime.skeptic.books import Books, Run, Story, story_of, told_in_order
 from captime.skeptic.directed import Bets
 from captime.skeptic.fixed import Cells, _hoeffding
-from captime.skeptic.late import read_late
+from captime.skeptic.late import read_late, shares_of
 from captime.skeptic.pilot import read_pilot
 from captime.skeptic.pool import PoolCheck
 from captime.skeptic.question import Question, read_question
@@ -154,6 +154,9 @@ def test_the_upper_end_that_a_pool_shows_is_paid_by_every_arrival(tmp_path: Path
 # ---------------------------------------------------------------------- who joins later
 
 
+SHARES = shares_of(2, 5)
+
+
 def joined(position: int, first: int = 0) -> Books:
     """A race from position 4 on that two have run up to 19, and a third that joined then and begins at `position`."""
     early = [{where: answered(100 + where) for where in range(20)} for _ in range(2)]
@@ -170,16 +173,16 @@ def joined(position: int, first: int = 0) -> Books:
 
 def test_a_latecomer_begins_behind_everything_that_was_started_before_it_was_added() -> None:
     """Position 20, not 19: that one may have been seen when it was added. And not before where it says it begins."""
-    assert read_late(joined(20), 4).begin == {2: 20}
-    assert read_late(joined(23), 4).begin == {2: 23}
+    assert read_late(joined(20), 4, SHARES).begin == {2: 20}
+    assert read_late(joined(23), 4, SHARES).begin == {2: 23}
     for position in (19, 12, 4):
         with pytest.raises(LedgerDamaged, match="may have seen what it is judged on"):
-            read_late(joined(position), 4)
+            read_late(joined(position), 4, SHARES)
     with pytest.raises(LedgerDamaged, match="may have seen what it is judged on"):
-        read_late(joined(20), 21)
+        read_late(joined(20), 21, SHARES)
     for first in (19, 21):
         with pytest.raises(LedgerDamaged, match="has to run all positions from 20 on"):
-            read_late(joined(20, first), 4)
+            read_late(joined(20, first), 4, SHARES)
 
 
 # ---------------------------------------------------------------------- pools

@@ -437,7 +437,7 @@ class WarmStart:
             slots: How many runs are under way at a time: a rung that cannot keep them at work is left out.
         """
         order = self._ordered(means)
-        kept = -(-len(order) // (_MANY_KEEP_ONE_IN if len(order) > _MANY else 2))
+        kept = _kept(len(order))
         further = max(self.positions, 2 * self._needed)
         too_little = kept * (further - self.positions) < _RUNS_PER_SLOT * slots
         if len(order) <= self._finalists or 2 * self._needed > self._most or too_little:
@@ -450,6 +450,11 @@ class WarmStart:
         self.positions = further
         return None
 
+    def next_rung(self, means: FloatArray) -> tuple[int, IntArray]:
+        """Return the best of this rung, and who would take part in the next one."""
+        order = self._ordered(means)
+        return int(order[0]), order[: _kept(len(order))]
+
     def ranking(self, means: FloatArray) -> IntArray:
         """Return all configurations, best first: this rung's by their means, then the dropped ones, the last first."""
         return np.concatenate((self._ordered(means), *self._dropped[::-1]))
@@ -459,3 +464,8 @@ class WarmStart:
             return self.alive[np.argsort(-means[self.alive], kind="stable")]
         by_times = -np.nan_to_num(self.estimates[self.alive], nan=0.0)
         return self.alive[np.lexsort((by_times, -np.round(means[self.alive], _EQUAL)))]
+
+
+def _kept(members: int) -> int:
+    """How many of the members of a rung take part in the next one."""
+    return -(-members // (_MANY_KEEP_ONE_IN if members > _MANY else 2))

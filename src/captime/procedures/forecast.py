@@ -17,6 +17,7 @@ from captime.bounds.mixture import mixture_lower, mixture_lower_finite, sine_nod
 from captime.certificate import Population, check_delta
 from captime.errors import ScenarioError
 from captime.procedures import race_claims, set_claims
+from captime.procedures.problem import SCHEDULE
 from captime.procedures.set_schedule import pilot_size
 
 EPSILONS = (0.2, 0.1, 0.05, 0.02)
@@ -141,7 +142,8 @@ class Forecast:
         if self.population is Population.THESE:
             return _level_on_set(self.delta)
         # A race on draws, where all configurations are as likely to lead.
-        return math.log(self.n_configs / (race_claims.PAIRED * self.delta))
+        paired = dict(race_claims.shares_of(self.n_configs, SCHEDULE))["paired"]
+        return math.log(self.n_configs / (paired * self.delta))
 
 
 def _level_on_set(delta: float) -> float:

@@ -15,8 +15,15 @@ from captime.certificate import Orders, no_orders
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, WarmStart, runs_missing
 from captime.procedures.board import NODES
 from captime.procedures.claims import FRACTIONS, EngineOptions
-from captime.procedures.problem import FIFTH_SCHEDULE, SECOND_SCHEDULE, THIRD_SCHEDULE, Problem
-from captime.procedures.race_claims import SCOUT, ListClaims, Mode, check_options
+from captime.procedures.pool_growth import runs_to_show
+from captime.procedures.problem import (
+    FIFTH_SCHEDULE,
+    SECOND_SCHEDULE,
+    SIXTH_SCHEDULE,
+    THIRD_SCHEDULE,
+    Problem,
+)
+from captime.procedures.race_claims import FEW, ListClaims, Mode, check_options
 from captime.procedures.scout import Scout
 from captime.tally import Tally
 
@@ -28,6 +35,11 @@ _FINALISTS = 2
 _SCOUT_FROM = 24
 # On a shorter stream the positions are better kept for the race; on a longer one the scout takes at most a quarter.
 _SCOUT_INSTANCES = 128
+# A configuration is only judged good enough for anyone after this many positions of the warm start.
+_ENOUGH_TO_JUDGE = 8
+# A race of few configurations has no warm start if its goal is at least this, times the logarithm of n + 1. Equal
+# weights cost that logarithm; and the coarser the goal, the more a warm start costs beside the runs that are needed.
+_COARSE = 0.04
 # With more slots than this no configuration is sent ahead alone.
 _FEW_SLOTS = 4
 # The leader makes this many runs before its challengers: every challenger is cheaper to clear then.
@@ -82,9 +94,17 @@ class Race(ListClaims):
         stops = self.plan.stops
         # The last level at which every run is stopped before its draw.
         shorter = int(np.count_nonzero(stops.reach == 0.0)) - 1 if stops.top else 0
+        # Whether the race begins with its first run: where many runs are not needed, a warm start costs as much as it
+        # saves.
+        at_once = n_configs == 1 or (
+            problem.schedule >= SIXTH_SCHEDULE
+            and mode == "selection"
+            and n_configs < FEW
+            and problem.epsilon >= _COARSE * math.log(n_configs + 1.0)
+        )
         self._warm = WarmStart(
             n_configs,
-            2 if shorter else first_runs,
+            0 if at_once else 2 if shorter else first_runs,
             _FINALISTS,
             problem.n_instances,
             stops=shorter,
@@ -99,8 +119,8 @@ class Race(ListClaims):
         self._spent_warm: FloatArray = np.zeros(n_configs)
         self._spent_cleared: FloatArray = np.zeros(n_configs)
         self._scout: Scout | None = None
-        if scout and not shorter and n_configs >= _SCOUT_FROM and self._available >= _SCOUT_INSTANCES:
-            level = -math.log(SCOUT * problem.delta)
+        if scout and not shorter and not at_once and n_configs >= _SCOUT_FROM and self._available >= _SCOUT_INSTANCES:
+            level = -math.log(dict(self.levels.named)["scout"] * problem.delta)
             self._scout = Scout(n_configs, 1.0 - problem.epsilon, level, first_runs, self._board)
         self._tried = self._scout
         # How far the scout got. Before that position the warm start has to be blind for what happened there.
@@ -109,8 +129,8 @@ class Race(ListClaims):
         self._pilot_end: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._slots = 1
         self._ranking: IntArray | None = None
-        if n_configs == 1:
-            self._begin(np.array([0]))
+        if at_once:
+            self._begin(np.arange(n_configs))
 
     # ------------------------------------------------------------------ what to learn next
 
@@ -390,9 +410,37 @@ class Race(ListClaims):
             self._scout = None
             self._scouted = int(self._agenda.ordered.max())
 
+    def _good_enough_for_anyone(self, means: FloatArray) -> bool:
+        """Whether the best so far is likely to show a lower bound of 1 - epsilon for less than the next rung costs.
+
+        That clears all others at once, and a better leader would save nothing. Like every end of the warm start it is
+        decided from positions that were run, so the prior is fixed blindly.
+        """
+        warm, tally = self._warm, self._tally
+        if (
+            tally is None
+            or not warm.level
+            or warm.positions < _ENOUGH_TO_JUDGE
+            or self.problem.schedule < SIXTH_SCHEDULE
+        ):
+            return False
+        best, rung = warm.next_rung(means)
+        low, high = tally.samples(best, 0, warm.positions)
+        middle, n = 0.5 * (low + high), warm.positions
+        # The smallest variance that can be told from none by so many runs is added.
+        variance = float(middle.var()) * n / (n - 1) + 0.25 / n**2
+        cautious = float(middle.mean()) - math.sqrt(variance / n)
+        level = math.log(2.0 / (dict(self.levels.named)["lower"] * self.problem.delta))
+        runs = runs_to_show(1.0 - self.problem.epsilon, cautious, variance, level)
+        # Their runs so far, made again at a longer captime, and as many more.
+        return 2.0 * runs * float(tally.seconds[best]) / n <= 2.0 * float(tally.seconds[rung].sum())
+
     def _judge_warm_start(self, means: FloatArray) -> None:
         """Advance to the next rung, or begin the race."""
         self._break_ties()
+        if self._good_enough_for_anyone(means):
+            self._begin(self._warm.ranking(means))
+            return
         # Where scouts have been, rungs follow from the scores of earlier positions and from nothing else.
         ranking = self._warm.judge(means, self._slots if self._warm.positions >= self._scouted else 1)
         if ranking is None:
@@ -416,7 +464,10 @@ class Race(ListClaims):
             # Configurations that join during the warm start begin with the race; they have spent nothing so far.
             self._spent_warm[:n_configs] = self._tally.seconds[:n_configs]
         self.leader = int(ranking[0])
-        self.levels.rank(ranking)
+        if self._start > 0 or n_configs == 1:
+            self.levels.rank(ranking)
+        else:
+            self.levels.weigh_alike()
         self._board.begin(self._start)
         self._pilot_end = ordered.copy()
         awaited = np.flatnonzero(self._known < ordered)

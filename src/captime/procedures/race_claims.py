@@ -16,14 +16,25 @@ from captime.plans import RandomCaptimes, Schedule, Stops
 from captime.procedures.agenda import runs_missing
 from captime.procedures.board import Board, grown, measured_utility
 from captime.procedures.claims import Claims, Duels, EngineOptions
-from captime.procedures.problem import SECOND_SCHEDULE, Problem
+from captime.procedures.problem import SECOND_SCHEDULE, SIXTH_SCHEDULE, Problem
+from captime.tally import Tally
 
 Mode = Literal["selection", "simultaneous"]
 
 # Shares of delta: upper bound of the best configuration, duels, lower bounds, the upper end of the interval shown, and
 # the scout's lower bound.
 UPPER, PAIRED, LOWER, SHOWN, SCOUT = 0.41, 0.41, 0.1, 0.04, 0.04
-SHARES = (("upper", UPPER), ("paired", PAIRED), ("lower", LOWER), ("shown", SHOWN), ("scout", SCOUT))
+Shares = tuple[tuple[str, float], ...]
+SHARES: Shares = (("upper", UPPER), ("paired", PAIRED), ("lower", LOWER), ("shown", SHOWN), ("scout", SCOUT))
+# Where there are few configurations, most of them are near the leader, and duels take most of the CPU time.
+SHARES_OF_FEW: Shares = (("upper", 0.26), ("paired", 0.6), ("lower", 0.07), ("shown", 0.04), ("scout", 0.03))
+FEW = 40
+"""With fewer configurations than this, a race begins without short captimes, and more of delta is spent on duels."""
+
+
+def shares_of(n_configs: int, schedule: int) -> Shares:
+    """Return the shares of delta of a race that began with so many configurations."""
+    return SHARES_OF_FEW if n_configs < FEW and schedule >= SIXTH_SCHEDULE else SHARES
 
 
 def check_options(boost: float, mode: str, first_runs: int, growth: float, shares: dict[str, float]) -> None:
@@ -53,9 +64,14 @@ def check_options(boost: float, mode: str, first_runs: int, growth: float, share
 LATE_UPPER, LATE_PAIRED, LATE_LEADS, LATE_AMONG, LATE_LOWER, LATE_SHOWN = 0.25, 0.3, 0.15, 0.15, 0.1, 0.05
 
 
-def reserve(n_first: int) -> float:
-    """Return the share of delta that a race of `n_first` configurations keeps for latecomers."""
-    return (PAIRED + LOWER) / (n_first + 1)
+def reserve(n_first: int, leaders: float = PAIRED + LOWER) -> float:
+    """Return the share of delta that a race of `n_first` configurations keeps for latecomers.
+
+    Args:
+        n_first: How many configurations the race began with.
+        leaders: The share of delta that lower bounds and duels may cost.
+    """
+    return leaders / (n_first + 1)
 
 
 class Latecomers:
@@ -64,14 +80,17 @@ class Latecomers:
     Args:
         n_first: How many configurations the race began with; indices from there on are latecomers.
         delta: Allowed probability of a wrong certificate.
+        paired: The share of delta that duels may cost.
+        lower: The share that lower bounds may cost.
 
     Attributes:
         n_first: As given.
     """
 
-    def __init__(self, n_first: int, delta: float) -> None:
+    def __init__(self, n_first: int, delta: float, paired: float = PAIRED, lower: float = LOWER) -> None:
         self.n_first = n_first
-        self._log_reserve = -math.log(reserve(n_first) * delta)
+        self._reserve, self._paired = reserve(n_first, paired + lower), paired
+        self._log_reserve = -math.log(self._reserve * delta)
 
     def price(self, config: IntArray) -> FloatArray:
         """ln(k(k + 1)) of the k-th latecomer, 0 for those who were there from the start.
@@ -96,7 +115,7 @@ class Latecomers:
         """
         if leader < self.n_first:
             # By the weight of the leader, as all its duels.
-            late = own + math.log(PAIRED) - math.log(LATE_PAIRED * reserve(self.n_first))
+            late = own + math.log(self._paired) - math.log(LATE_PAIRED * self._reserve)
             return np.where(challengers < self.n_first, own, late + self.price(challengers))
         lead = self._log_reserve + float(self.price(np.array([leader]))[0])
         first = np.full(len(challengers), lead - math.log(LATE_LEADS))
@@ -110,6 +129,7 @@ class ListLevels:
         n_configs: How many configurations the race began with.
         delta: Allowed probability of a wrong certificate.
         mode: What delta covers.
+        shares: The shares of delta.
 
     Attributes:
         named: The shares of delta, as certificates name them.
@@ -117,10 +137,10 @@ class ListLevels:
         log_rank: ln(1 / weight) of each configuration as a leader; until there is a ranking, all have the same.
     """
 
-    named = SHARES
-
-    def __init__(self, n_configs: int, delta: float, mode: Mode) -> None:
-        self.late = Latecomers(n_configs, delta)
+    def __init__(self, n_configs: int, delta: float, mode: Mode, shares: Shares = SHARES) -> None:
+        self.named = shares
+        self._share = dict(shares)
+        self.late = Latecomers(n_configs, delta, self._share["paired"], self._share["lower"])
         self.log_rank: FloatArray = np.full(n_configs, math.log(n_configs))
         self._delta = delta
         self._mode = mode
@@ -136,25 +156,31 @@ class ListLevels:
             rank = np.arange(len(ranking), dtype=np.float64)
             self.log_rank[ranking] = np.log((rank + 1.0) * (rank + 2.0))
 
+    def weigh_alike(self) -> None:
+        """Give all configurations the same weight as leaders, for a race that begins with its first run."""
+        if self._mode == "selection":
+            # As with ranks, 1 / (n + 1) of all weight is left for configurations that join later.
+            self.log_rank[:] = math.log(self.late.n_first + 1.0)
+
     def upper(self, config: IntArray) -> FloatArray:
         """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
         union = 0.0 if self._mode == "selection" else math.log(self.late.n_first)
-        own = np.full(len(config), union - math.log(UPPER * self._delta))
+        own = np.full(len(config), union - math.log(self._share["upper"] * self._delta))
         return self.late.level(LATE_UPPER, config, own)
 
     def lower(self, config: IntArray) -> FloatArray:
         """Of lower bounds of leaders."""
-        own = self.log_rank[config] - math.log(LOWER * self._delta)
+        own = self.log_rank[config] - math.log(self._share["lower"] * self._delta)
         return self.late.level(LATE_LOWER, config, own)
 
     def duels(self, leader: int, challengers: IntArray) -> FloatArray:
         """Of the duels of a leader."""
-        own = float(self.log_rank[leader]) - math.log(PAIRED * self._delta)
+        own = float(self.log_rank[leader]) - math.log(self._share["paired"] * self._delta)
         return self.late.duels(leader, challengers, own)
 
     def shown(self, config: IntArray) -> FloatArray:
         """Of the upper end shown. The warm start's scores count for it, so this level knows nothing of ranks."""
-        own = np.full(len(config), math.log(self.late.n_first) - math.log(SHOWN * self._delta))
+        own = np.full(len(config), math.log(self.late.n_first) - math.log(self._share["shown"] * self._delta))
         return self.late.level(LATE_SHOWN, config, own)
 
 
@@ -167,11 +193,10 @@ _ENOUGH_TO_LEAD = 8
 # The first 8 ranks are considered as leaders, whenever the runs have grown by the factor 1.15. Another one leads if
 # its certificate seems to cost less than this share of the leader's.
 _CONSIDERED, _LOOK_AGAIN, _CHEAPER = 8, 1.15, 0.75
+# One that costs no more than this, as a multiple of the leader's, may lead because its measured times are better.
+_AS_CHEAP = 1.25
 # Captimes are first cut as this epsilon needs it; longer ones come when epsilon has come near.
 _FIRST_TRUNCATION = 0.1
-# From this many configurations on, runs begin with short captimes. With fewer, the runs that find a leader and clear
-# the hopeless ones are a small part of the cost.
-_MANY = 40
 
 
 class ListClaims(Claims):
@@ -192,12 +217,12 @@ class ListClaims(Claims):
     def __init__(self, problem: Problem, mode: Mode, options: EngineOptions) -> None:
         n_configs, boost = problem.n_configs, options.boost
         self.mode = mode
-        levels = ListLevels(n_configs, problem.delta, mode)
+        levels = ListLevels(n_configs, problem.delta, mode, shares_of(n_configs, problem.schedule))
         super().__init__(problem, levels, Board(n_configs, 1.0 / boost), options)
         self.candidates: BoolArray = np.ones(n_configs, dtype=np.bool_)
         self._truncated_for = max(self._aim, _FIRST_TRUNCATION)
         self._lengthened: list[tuple[int, float]] = [(0, self._longest(self._truncated_for))]
-        short = problem.short_captimes and n_configs >= _MANY
+        short = problem.short_captimes and n_configs >= FEW
         stops = Stops.doubling(problem.utility, boost, self._longest(self._aim)) if short else Stops.none()
         self.plan = RandomCaptimes(
             problem.utility, problem.seed, Schedule(boost), Schedule(self._lengthened[0][1]), stops
@@ -263,11 +288,30 @@ class ListClaims(Claims):
         self._looked_at = runs
         enough = np.flatnonzero(self._board.scored >= _ENOUGH_TO_LEAD)
         enough = enough[enough != self.leader]
-        first = enough[np.argsort(self.levels.log_rank[enough], kind="stable")][:_CONSIDERED]
+        weights = self.levels.log_rank[enough]
+        order = (
+            np.lexsort((-self._board.means()[enough], weights))
+            if self._start == 0
+            else np.argsort(weights, kind="stable")
+        )
+        first = enough[order][:_CONSIDERED]
         now = self._cost_to_certify(self.leader, self._epsilons())
         costs = [self._cost_to_certify(each, self._epsilons_of(each)) for each in first.tolist()]
         if costs and min(costs) < _CHEAPER * now:
             self._crown(int(first[int(np.argmin(costs))]))
+        elif self._start == 0 and self._tally is not None:
+            self._lead_with_fastest(first[np.array(costs, dtype=np.float64) <= _AS_CHEAP * now], self._tally)
+
+    def _lead_with_fastest(self, config: IntArray, tally: Tally) -> None:
+        """Let the one lead, of some that cost about the same, that is best by its measured times.
+
+        A race that begins with its first run may end before a near tie has a certificate of its own.
+        """
+        contenders = [self.leader, *config.tolist()]
+        estimates = [measured_utility(tally, each, self.problem.utility) for each in contenders]
+        best = contenders[int(np.argmax(np.nan_to_num(estimates, nan=-1.0)))]
+        if best != self.leader:
+            self._crown(best)
 
     def _epsilons_of(self, leader: int) -> FloatArray:
         """By how much each configuration may be better than another leader, by own bounds or by duel."""

@@ -15,13 +15,21 @@ from captime.ledger.rows import Noted
 from captime.skeptic.books import Books, frontier
 from captime.skeptic.pilot import Pilot
 
-# Shares of delta, docs/engine.md step 8. They sum to 1.
-UPPER, PAIRED, LOWER, SHOWN, SCOUT = (Fraction(share, 100) for share in (41, 41, 10, 4, 4))
-SHARES = {"upper": UPPER, "paired": PAIRED, "lower": LOWER, "shown": SHOWN, "scout": SCOUT}
+# Shares of delta, docs/engine.md step 8. They sum to 1. From this schedule on, races that began with fewer
+# configurations than this have shares of their own.
+_NAMES = ("upper", "paired", "lower", "shown", "scout")
+_SHARES = dict(zip(_NAMES, (Fraction(share, 100) for share in (41, 41, 10, 4, 4)), strict=True))
+_SHARES_OF_FEW = dict(zip(_NAMES, (Fraction(share, 100) for share in (26, 60, 7, 4, 3)), strict=True))
+_FEW, _FEW_SINCE = 40, 6
 # Parts of the purse of those who joined later, step 9. They sum to 1.
 _LATE_UPPER, _LATE_PAIRED, _LEADS, _AMONG, _LATE_LOWER, _LATE_SHOWN = (
     Fraction(share, 100) for share in (25, 30, 15, 15, 10, 5)
 )
+
+
+def shares_of(n_first: int, schedule: int) -> dict[str, Fraction]:
+    """Return the documented shares of delta of a race that began with so many configurations."""
+    return _SHARES_OF_FEW if n_first < _FEW and schedule >= _FEW_SINCE else _SHARES
 
 
 @dataclass(slots=True)
@@ -30,11 +38,13 @@ class Late:
 
     Attributes:
         n_first: How many were there from the start.
+        shares: The shares of delta.
         begin: First position of each who joined and has one.
         account: What was found, one line each.
     """
 
     n_first: int
+    shares: dict[str, Fraction]
     begin: dict[int, int] = field(default_factory=dict)
     account: list[str] = field(default_factory=list)
 
@@ -46,7 +56,7 @@ class Late:
     @property
     def purse(self) -> Fraction:
         """The share of delta that was kept for them, of what all statements about leaders may cost."""
-        return (PAIRED + LOWER) / (self.n_first + 1)
+        return (self.shares["paired"] + self.shares["lower"]) / (self.n_first + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class ListTable:
     def upper(self, config: int) -> Fraction:
         """Selection needs the upper bound of one fixed configuration only; simultaneity needs all of them."""
         union = 1 if self.mode == "selection" else self.late.n_first
-        return UPPER / union if config < self.late.n_first else self._of_purse(_LATE_UPPER, config)
+        return self.late.shares["upper"] / union if config < self.late.n_first else self._of_purse(_LATE_UPPER, config)
 
     def duel(self, leader: int, config: int) -> Fraction | None:
         """By the weight of the leader, and by that of a challenger who joined."""
@@ -78,7 +88,7 @@ class ListTable:
             return None
         late = self.late
         if leader < late.n_first:
-            whole = PAIRED if config < late.n_first else _LATE_PAIRED * late.purse
+            whole = late.shares["paired"] if config < late.n_first else _LATE_PAIRED * late.purse
             return whole * self.pilot.weight(leader) * late.weight(config)
         part = _LEADS if config < late.n_first else _AMONG
         return self._of_purse(part, leader) * late.weight(config)
@@ -86,8 +96,8 @@ class ListTable:
     def ends(self, leader: int) -> tuple[Fraction | None, Fraction]:
         """The warm start counts for the upper end, so its share is divided by all, whatever their ranks."""
         if leader < self.late.n_first:
-            lower = None if self.pilot.start is None else LOWER * self.pilot.weight(leader)
-            return lower, SHOWN / self.late.n_first
+            lower = None if self.pilot.start is None else self.late.shares["lower"] * self.pilot.weight(leader)
+            return lower, self.late.shares["shown"] / self.late.n_first
         lower = None if self.pilot.start is None else self._of_purse(_LATE_LOWER, leader)
         return lower, self._of_purse(_LATE_SHOWN, leader)
 
@@ -95,14 +105,15 @@ class ListTable:
         return part * self.late.purse * self.late.weight(config)
 
 
-def read_late(books: Books, start: int | None) -> Late:
+def read_late(books: Books, start: int | None, shares: dict[str, Fraction]) -> Late:
     """Who joined later, after making sure that they may be judged as they were.
 
     Args:
         books: What the rows say.
         start: First position of the race; None if it has not begun.
+        shares: The shares of delta.
     """
-    late = Late(books.n_first)
+    late = Late(books.n_first, shares)
     if books.n_first == books.n_configs:
         return late
     told = _told(books)

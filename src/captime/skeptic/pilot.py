@@ -3,6 +3,7 @@
 Needed (docs/engine.md, step 7): the start J and the ranking were written down before the first run on a
 position from J on; before J every configuration ran the first positions, without gaps, and skips the rest for ever;
 whether it runs a position was decided before any run was started there, or follows from scores on earlier positions.
+A race that begins with its first run (J is 0) has no warm start: all configurations weigh the same as leaders.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,6 +45,9 @@ class Pilot:
         """π of a leader; over all configurations these sum to at most 1."""
         if not self.rank:
             return Fraction(1, self.n_configs)
+        if self.start == 0:
+            # No run came before the race, so nothing is known that could rank anything. The rest is for latecomers.
+            return Fraction(1, self.n_configs + 1)
         rank = self.rank[config]
         return Fraction(1, (rank + 1) * (rank + 2))
 
@@ -78,7 +82,7 @@ def read_pilot(books: Books, mode: str, scores: Scores, middles: Sequence[Scores
     rank = {config: place for place, config in enumerate(ranking)} if mode == "selection" else {}
     pilot = Pilot(start, rank, books.n_configs)
     pilot.account.append(f"start (position {start}) and ranking were written down before the first run they govern")
-    if books.n_configs == 1:
+    if books.n_configs == 1 or start == 0:
         return pilot
     if not books.at_first_race_order:
         pilot.ordered = False

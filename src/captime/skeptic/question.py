@@ -32,6 +32,7 @@ class Question:
             they arrive.
         length: Number of positions of the stream at first; None if it has no end, or that is not on record.
         sampling: How instances were taken.
+        schedule: By which rules runs were ordered and delta was shared out; the first where that is not on record.
     """
 
     utility: Utility
@@ -47,6 +48,7 @@ class Question:
     window: int | None = None
     length: int | None = None
     sampling: str = ""
+    schedule: int = 1
 
 
 def read_question(scenario: Mapping[str, Any]) -> Question | str:
@@ -76,6 +78,7 @@ def read_question(scenario: Mapping[str, Any]) -> Question | str:
         int(scenario["window"]) if scenario.get("order") == "fixed" else None,
         int(scenario["length"]) if isinstance(scenario.get("length"), int) else None,
         str((scenario.get("instances") or {}).get("sampling", "")),
+        int(scenario["schedule"]) if isinstance(scenario.get("schedule"), int) else 1,
     )
 
 

@@ -7,6 +7,7 @@ the first run that they govern. Then the claim is shown with the documented bets
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from captime.errors import LedgerDamaged
 from captime.skeptic.agreement import Trust
 from captime.skeptic.books import Run, story_of, told_in_order
 from captime.skeptic.claims import LEADS, MEANS, ClaimCheck
-from captime.skeptic.late import SCOUT, SHARES, ListTable, first_of, read_late
+from captime.skeptic.late import ListTable, first_of, read_late, shares_of
 from captime.skeptic.pilot import read_pilot
 
 _MODE = "selection"
@@ -38,7 +39,7 @@ class RaceCheck(ClaimCheck):
                 "its orders are not on record, so the rows do not show who took part in the warm start, nor that start "
                 "and ranking of the race follow from it"
             )
-        late = read_late(self.books, pilot.start)
+        late = read_late(self.books, pilot.start, self._shares)
         self.account += [*pilot.account, *late.account]
         self._check_captimes()
         table = ListTable(pilot, late, self._mode)
@@ -55,6 +56,10 @@ class RaceCheck(ClaimCheck):
     def _mode(self) -> str:
         return str(self.question.options.get("mode", _MODE))
 
+    @property
+    def _shares(self) -> dict[str, Fraction]:
+        return shares_of(self.books.n_first, self.question.schedule)
+
     def _check_terms(self) -> None:
         held = self.held
         if held.n_configs != self.books.n_configs:
@@ -69,7 +74,7 @@ class RaceCheck(ClaimCheck):
             raise LedgerDamaged(f"configurations joined later, but mode {self._mode} has no share of delta for them")
         for note in self.books.notes:
             self._check_facts(note.facts if note.kind == "facts" else {})
-        self._check_delta(SHARES)
+        self._check_delta(self._shares)
 
     def _check_facts(self, facts: Mapping[str, object]) -> None:
         """What the engine said about its own terms is what is documented, or was asked for."""
@@ -118,4 +123,6 @@ class RaceCheck(ClaimCheck):
         ends = self._of(self.held.config)
         place = np.flatnonzero(ends.story.position >= _SCOUT_START)
         unbroken = ends.story.position[place] == _SCOUT_START + np.arange(len(place))
-        return MEANS.lower_bound(ends.low[place[np.logical_and.accumulate(unbroken)]], self._level(SCOUT))
+        return MEANS.lower_bound(
+            ends.low[place[np.logical_and.accumulate(unbroken)]], self._level(self._shares["scout"])
+        )
