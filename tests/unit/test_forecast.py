@@ -35,7 +35,7 @@ def test_the_claim_about_more_like_them_is_that_of_a_duel(n: int) -> None:
     margins = np.arange(1, 400) / 400.0
     mixture = PairedMixture(np.array([-1.0, 0.0, 1.0]), margins, sine_nodes(16))
     counts = np.bincount(mixture.bin_up(differences), minlength=3)[None, :]
-    shown = float(mixture.smallest_margin(counts, np.array([np.log(8 / (0.41 * 0.1))]))[0])
+    shown = float(mixture.smallest_margin(counts, np.array([np.log(8 / (0.6 * 0.1))]))[0])
     assert forecast.drawn == pytest.approx(shown, abs=1 / 399)
 
 
@@ -120,7 +120,7 @@ def test_the_command_prints_both_claims_for_people_and_programs() -> None:
     assert found["epsilons"] == [{"epsilon": 0.1, "these": 48, "drawn": 116}]
     words = ["plan", "60", "--epsilon", "0.1", "--population", "drawn", "--json"]
     on_draws = json.loads(CliRunner().invoke(app, words).stdout)
-    assert on_draws["epsilons"] == [{"epsilon": 0.1, "these": 48, "drawn": 179}]
+    assert on_draws["epsilons"] == [{"epsilon": 0.1, "these": 48, "drawn": 175}]
     assert found["instances"] == 60
 
 
