@@ -102,9 +102,10 @@ def plug(laps: int) -> Callable[[Procedure, Evidence, Executor], None]:
 def test_somebody_who_joins_during_the_warm_start_waits_for_the_race(folder: Path) -> None:
     """What is run before is a pilot; no configuration joins it."""
     path = ledger_in(folder)
+    # A coarser goal needs no warm start.
     with pytest.raises(PulledThePlug):
-        go(asked(5, 5), path, "arrival", observer=plug(3))
-    result = go(asked(8, 5), path, "arrival")
+        go(asked(5, 5, epsilon=0.06), path, "arrival", observer=plug(3))
+    result = go(asked(8, 5, epsilon=0.06), path, "arrival")
     with LedgerReader(path) as reader:
         facts = [note.facts for note in reader.events() if note.kind == "facts" and "start" in note.facts]
         runs = reader.outcomes()
@@ -391,3 +392,21 @@ def test_a_campaign_that_was_cut_off_goes_on_from_its_newest_certificate(folder:
     go(asked(5, 5), path, "arrival")
     with LedgerReader(path) as reader:
         assert reader.certificates(newest.sequence)[0].wall_seconds >= newest.wall_seconds
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("begun", "then"), [(0.2, 0.06), (0.06, 0.2)])
+def test_a_race_keeps_the_beginning_it_had_when_its_goal_changes(
+    folder: Path, begun: float, then: float, order: str
+) -> None:
+    """Whether there is a warm start follows from the goal that the campaign was begun with, also after a resume."""
+    path = ledger_in(folder)
+    with pytest.raises(PulledThePlug):
+        go(asked(5, 5, epsilon=begun), path, order, observer=plug(12))
+    held = go(asked(5, 5, epsilon=then), path, order).certificate
+    assert held.epsilon <= then
+    with LedgerReader(path) as reader:
+        starts = {note.facts["start"] for note in reader.events() if note.kind == "facts" and "start" in note.facts}
+    assert len(starts) == 1
+    assert (starts == {0}) == (begun == 0.2)
+    assert audited(path).verdict == "confirmed"
