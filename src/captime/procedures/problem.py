@@ -25,7 +25,10 @@ FOURTH_SCHEDULE = 4
 FIFTH_SCHEDULE = 5
 """From this schedule on, a warm start whose first instances no configuration answers takes more of them before its
 captimes become as long as the draws. The leader of a search on a space follows proposals no further than they go."""
-SCHEDULE = 5
+SIXTH_SCHEDULE = 6
+"""From this schedule on, the search on a space stops first runs of proposals early, and names the leader by measured
+times."""
+SCHEDULE = 6
 """The rules by which a new race orders its runs."""
 
 
