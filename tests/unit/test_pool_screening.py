@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import captime
 from captime.arrays import BoolArray, FloatArray
 from captime.certificate import Orders
+from captime.errors import LedgerDamaged
 from captime.ledger import LedgerReader
 from captime.plans import Stops
 from captime.procedures import Problem
@@ -15,10 +18,12 @@ from captime.procedures.pool import Pool
 from captime.procedures.pool_bets import BestBets
 from captime.procedures.pool_screening import MeasuredBets, worth_in_the_end
 from captime.procedures.pool_terms import PoolTerms
+from captime.report.campaigned import assumptions
 from captime.sources.replay import Replay
 from captime.utilities import parse_utility
 from runtime_laws import in_order, table_of
 from space_campaigns import on_space, search
+from stub_targets import restless
 from written_ledgers import audited
 
 UTILITY = parse_utility("log-laplace(20, 1)")
@@ -171,3 +176,42 @@ def test_a_search_with_short_captimes_is_confirmed(tmp_path: Path) -> None:
     with LedgerReader(path) as reader:
         made = [(row.request.config, row.request.instance) for row in reader.newest(10_000)]
     assert len(set(made)) < len(made)
+
+
+def test_draws_that_are_stopped_early_in_the_pilot_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: every second draw gets short captimes, so that its rank suffers; ranks would no longer be fair."""
+    honest = Pool._level_of
+
+    def unfair(pool: Pool, config: int, *, certify: bool = False) -> int:
+        level = honest(pool, config, certify=certify)
+        stopped = pool.shares.origin[config] == "random" and config % 4 == 0
+        return int(pool._agenda.level[config]) if stopped else level
+
+    monkeypatch.setattr(Pool, "_level_of", unfair)
+    path = tmp_path / "unfair.ledger"
+    left = iter(range(500))
+    question = on_space(1, epsilon=0.05, options={"gamma": 0.2, "effort": "search"})
+    search(question, path, interrupted=lambda: next(left, None) is None)
+    with pytest.raises(LedgerDamaged, match="was stopped earlier than other draws"):
+        audited(path)
+
+
+def test_a_program_that_does_not_repeat_itself_makes_every_run_of_a_search_once(tmp_path: Path) -> None:
+    """Trial runs find that out before the first run that counts; the report says so, and the same call resumes it."""
+    section = {
+        "x": {"type": "float", "low": 0.0, "high": 1.0, "default": 0.5},
+        "folder": {"type": "categorical", "choices": [str(tmp_path)]},
+    }
+    wishes: dict[str, Any] = {"utility": "log-laplace(60, 1)", "epsilon": 0.5, "gamma": 0.7, "jobs": 1}
+    path = tmp_path / "search.ledger"
+    first, resumed = (
+        captime.configure(
+            restless, list(range(30)), space=section, effort="search", ledger=path, progress=False, **wishes
+        )
+        for _ in range(2)
+    )
+    assert first.question.short_captimes is False
+    assert any(line.startswith("Trial runs did not show") for line in assumptions(first))
+    assert not first.repeats
+    assert not resumed.repeats
+    assert audited(path).verdict == "confirmed"
