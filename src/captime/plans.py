@@ -247,6 +247,20 @@ class Stops:
             reach.append(further)
         return cls(np.array([*stop, last]), np.array([*reach, np.inf]))
 
+    @classmethod
+    def one(cls, utility: Utility, boost: float, longest: float) -> "Stops":
+        """Return two levels: runs are stopped at u⁻¹(1/B), or use up their draws.
+
+        Args:
+            utility: What an answer is worth.
+            boost: B.
+            longest: The longest captime there is.
+        """
+        last = min(float(utility.inverse(np.array(1.0 / boost))), longest)
+        if not (np.isfinite(last) and last > 0.0) or boost <= 1.0:
+            return cls.none()
+        return cls(np.array([last, last]), np.array([0.0, np.inf]))
+
     @property
     def top(self) -> int:
         """The last level, at which every run may use up its draw."""

@@ -33,8 +33,9 @@ RECORDED = Path(__file__).parent / "rules_of_deciding.json"
 UTILITY = parse_utility("log-laplace(20, 1)")
 ON_A_SET = ("race on a set", "pool on a set", "race on a set, schedule 4", "pool on a set, schedule 4")
 OF_MANY = {"race of many, schedule 4": 4, "race of many, schedule 6": 6}
+SEARCHES = {"search, schedule 5": 5, "search, schedule 6": 6}
 SCHEDULES = {"race": 1, "race, schedule 2": 2, "race, schedule 6": 6, **OF_MANY}
-KINDS, SLOTS = (*SCHEDULES, "pool", *ON_A_SET), (1, 8, 64)
+KINDS, SLOTS = (*SCHEDULES, "pool", *SEARCHES, *ON_A_SET), (1, 8, 64)
 """Campaigns keep the schedule they were begun with, so decisions of each one are guarded."""
 SHOWN = 24
 """How many runs are recorded one by one, to show where two stories part; all of them are in the digest."""
@@ -55,6 +56,10 @@ def procedure_of(kind: str, limit: float) -> Procedure:
         if kind in OF_MANY:
             problem = replace(problem, n_configs=48, epsilon=0.25, short_captimes=True)
         return Race(replace(problem, schedule=SCHEDULES[kind]))
+    if kind in SEARCHES:
+        terms = PoolTerms(n_listed=2, model=True, draws_first=2, proposals=8, limit=40)
+        problem = Problem(40, UTILITY, 0.1, 0.4, captime_limit=limit, n_instances=1500, seed=11, pool=terms)
+        return Pool(replace(problem, schedule=SEARCHES[kind]), gamma=0.5, effort="search")
     terms = PoolTerms(n_listed=2, limit=40)
     return Pool(Problem(40, UTILITY, 0.1, 0.3, captime_limit=limit, n_instances=1500, seed=11, pool=terms), gamma=0.3)
 
@@ -72,7 +77,7 @@ def decided(kind: str, slots: int) -> dict[str, Any]:
 
     def watch(requests: list[RunRequest]) -> None:
         # On a set and with short captimes, a run may be made again with a longer captime.
-        longer = kind in (*ON_A_SET, *OF_MANY)
+        longer = kind in (*ON_A_SET, *OF_MANY, *SEARCHES)
         runs.extend(
             [request.config, request.instance, *([round(1e6 * request.captime)] if longer else [])]
             for request in requests

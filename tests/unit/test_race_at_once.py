@@ -24,7 +24,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "engine.md").read_text(encoding="ut
 
 
 def race_of(n_configs: int, epsilon: float, schedule: int = SCHEDULE, **options: object) -> Race:
-    """A race of so many configurations, before its first run."""
+    """A race of `n_configs` configurations, before its first run."""
     problem = Problem(n_configs, UTILITY, 0.1, epsilon, n_instances=2000, schedule=schedule)
     return Race(problem, **options)  # type: ignore[arg-type]  # mixed options, checked by the race
 

@@ -151,6 +151,9 @@ def _with_repeatability(question: CampaignQuestion, make: MakeExecutor) -> Campa
     if not shown and question.population is Population.THESE and not question.population_said:
         once = replace(question.about_draws(), short_captimes=False)
         return once if seeded else once.with_runs_made_once()
+    if not shown and question.procedure == "pool" and question.population is Population.DRAWN:
+        # A search stops first runs early where it can, and makes every run once where it cannot.
+        return replace(question, short_captimes=False)
     refuse_if_not(found, question.procedure, question.population)
     return question
 

@@ -14,14 +14,15 @@ import numpy as np
 from captime.arrays import BoolArray, FloatArray, IntArray
 from captime.certificate import Orders, no_orders
 from captime.errors import ScenarioDiffers
-from captime.plans import RandomCaptimes, Schedule
+from captime.plans import RandomCaptimes, Schedule, Stops
 from captime.procedures.claims import EngineOptions
 from captime.procedures.pool_bets import BestBets, Contest
 from captime.procedures.pool_certificates import PoolClaims
 from captime.procedures.pool_gamma import check_gamma
 from captime.procedures.pool_growth import SPLITS, Stakes, looks_good_enough, newcomers_turn, runs_to_show
+from captime.procedures.pool_screening import MeasuredBets
 from captime.procedures.pool_terms import Effort, Stop, checked_effort, checked_stop
-from captime.procedures.problem import FIFTH_SCHEDULE, Problem
+from captime.procedures.problem import FIFTH_SCHEDULE, SIXTH_SCHEDULE, Problem
 from captime.procedures.race_claims import check_options
 from captime.tally import Tally
 
@@ -34,6 +35,9 @@ _ENOUGH = 8
 # And this many standard errors: of hundreds of challengers, one is always lucky. More of them if newcomers come
 # without end; with a goal for gamma they do not, and a better leader that comes late makes the certificate dearer.
 _CLEARLY, _CLEARLY_AMONG_ENDLESS = 1.5, 2.0
+# A configuration whose first runs are stopped early begins with this many of them. Once it leads and has made this many
+# of them, its captimes become as long as the draws.
+_FIRST_SHORT, _SHORT_OF_LEADER = 8, 16
 # About how many runs it takes to clear a newcomer.
 _RUNS_TO_CLEAR = 16
 
@@ -74,12 +78,18 @@ class Pool(PoolClaims):
         checked_stop(stop)
         check_options(boost, "selection", pilot, growth, {"leader_share": leader_share, "truncation": truncation})
         self._split = SPLITS[checked_effort(effort)]
-        self._bets = BestBets() if effort == "search" else None
+        screens = effort == "search" and problem.schedule >= SIXTH_SCHEDULE
+        self._bets = None if effort != "search" else MeasuredBets(problem.utility) if screens else BestBets()
         super().__init__(
             problem, gamma, stop, pilot, EngineOptions(boost, growth, leader_share, truncation, _SMALLEST_EPSILON)
         )
         longest = Schedule(self._longest(self._aim))
-        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), longest)
+        short = screens and problem.short_captimes and boost > 1.0
+        stops = Stops.one(problem.utility, boost, self._longest(self._aim)) if short else Stops.none()
+        self.plan = RandomCaptimes(problem.utility, problem.seed, Schedule(boost), longest, stops)
+        self._levels: IntArray = np.empty(0, dtype=np.int64)
+        # Which configurations were run for the certificate.
+        self._certifying: set[int] = set()
         self._pilot_seconds: FloatArray = np.empty(0)
         self._seconds: FloatArray = np.empty(0)
         self._busy: BoolArray = np.empty(0, dtype=np.bool_)
@@ -110,7 +120,7 @@ class Pool(PoolClaims):
         self._pilots.append(self.size)
         super()._admit()
         self._seconds, self._pilot_seconds = np.append(self._seconds, 0.0), np.append(self._pilot_seconds, 0.0)
-        self._busy = np.append(self._busy, np.False_)
+        self._busy, self._levels = np.append(self._busy, np.False_), np.append(self._levels, 0)
         self._contest.enter()
         if self._bets is not None:
             self._bets.enter(self.shares.origin[-1])
@@ -208,33 +218,66 @@ class Pool(PoolClaims):
         if math.isfinite(self._available):
             waiting = [config for config in rivals.tolist() if not self._too_late(config)]
             rivals = np.array(waiting, dtype=np.int64)
-            rivals = rivals[self._agenda.ordered[rivals] < self._available]
+            rivals = rivals[self._agenda.has_more(rivals) | (self._agenda.level[rivals] < self.plan.stops.top)]
         if not uncleared and self._in_pilot():
             return no_orders()  # another configuration is admitted once the runs of these are known
         rivals = rivals[np.argsort(-self.upper[rivals], kind="stable")]
         # Who may be better than the leader comes first when it is their turn, who keeps epsilon up fills the slots.
-        turn = self._split.contests(self.rounds)
+        turn = self._contests()
         if self._bets is None:
             promising = self._contest.order(rivals, turn=turn)
         else:
             promising = self._bets.order(rivals, self.leader) if turn else rivals[:0]
         rivals = np.concatenate((promising, rivals[~np.isin(rivals, promising)]))
         idle = rivals[~self._busy[rivals]]
-        leader_waits = not self._busy[self.leader] and self._agenda.ordered[self.leader] < self._available
+        leader = np.array([self.leader])
+        unfinished = self._agenda.has_more(leader) | (self._agenda.level[leader] < self.plan.stops.top)
+        leader_waits = not self._busy[self.leader] and bool(unfinished[0])
         alone = self._leader_pays(uncleared, self._seconds) or self._alone_pays() or not len(rivals)
         if leader_waits and alone:
-            return self._agenda.place(np.array([self.leader]), np.array([self._next(self.leader, slots)]))
+            level = np.array([self._level_of(self.leader)])
+            return self._agenda.place(leader, np.array([self._next(self.leader, slots)]), level)
         # Newcomers are ordered all at once: proposals that are made at the same moment may begin at the same position.
         new = np.sort(idle[self._agenda.ordered[idle] == 0])
         # With many slots and few rivals, deeper orders; even for those at work already, rather than none.
         together = 1 if len(promising) else len(idle) // _TOGETHER
         chosen = new if len(new) else (idle if len(idle) else rivals)[: max(1, slots, together)]
         share = math.ceil(slots / (len(chosen) + 1)) if slots > 1 else 1
-        wanted = [(config, self._next(config, share), 0) for config in chosen.tolist()]
+        certify = not turn and not len(new)
+        levels = [self._level_of(config, certify=certify) for config in chosen.tolist()]
+        wanted = [
+            (config, self._next(config, share), level) for config, level in zip(chosen.tolist(), levels, strict=True)
+        ]
         # Every batch of proposals begins where the leader ends. A leader that repeated a share of its past for each of
         # them would soon take most of the CPU time.
         no_further = self._bets is not None and self.problem.schedule >= FIFTH_SCHEDULE
-        return self._agenda.with_leader(self.leader, wanted, lambda _: (0, False), no_further=no_further)
+        leader_level = self._level_of(self.leader)
+        return self._agenda.with_leader(self.leader, wanted, lambda _: (leader_level, False), no_further=no_further)
+
+    def _contests(self) -> bool:
+        """Return whether this decision belongs to the contest for the lead rather than to the certificate."""
+        if not self.plan.stops.top:
+            return self._split.contests(self.rounds)
+        # Runs that are made again cost as much as many short ones: here CPU time is split, and not rounds.
+        again, spent = float(self._seconds[list(self._certifying)].sum()), float(self._seconds.sum())
+        return again * self._split.out_of > (self._split.out_of - self._split.contest) * spent
+
+    def _level_of(self, config: int, *, certify: bool = False) -> int:
+        """Return the level of captimes at which a configuration is run from now on.
+
+        Args:
+            config: The configuration.
+            certify: Whether it is run for the certificate, which needs complete scores.
+        """
+        top, now = self.plan.stops.top, int(self._agenda.level[config])
+        if certify:
+            self._certifying.add(config)
+        if now == top or self.shares.origin[config] == "random":
+            return top
+        known = int(self._board.settled[config] - self._board.start[config])
+        leads = config == self.leader and known >= _SHORT_OF_LEADER
+        ended = self._agenda.ordered[config] >= self._available
+        return top if certify or leads or ended else now
 
     def _next(self, config: int, least: int) -> int:
         """Return where this configuration's prefix should end next, at least `least` positions further."""
@@ -244,8 +287,12 @@ class Pool(PoolClaims):
                 # The proposal may rest on every position up to here, and on none behind.
                 have = max(self._frontier(), self._earliest.get(config, 0))
                 self._board.begin_at(config, have)
-            return have + max(least, self._pilot)
+            return have + max(least, self._first_runs(config))
         return self._agenda.further(config, least)
+
+    def _first_runs(self, config: int) -> int:
+        """Return how many runs a configuration makes when it comes."""
+        return self._pilot if self.shares.origin[config] == "random" or not self.plan.stops.top else _FIRST_SHORT
 
     def _frontier(self) -> int:
         """Return the first position behind the pilot that no configuration has been ordered to run."""
@@ -284,13 +331,24 @@ class Pool(PoolClaims):
         self._grow()
 
     def _take_in(self, tally: Tally, config: int) -> bool:
+        if tally.level[config] > self._levels[config]:
+            # All its scores may have changed.
+            self._levels[config] = tally.level[config]
+            self._board.forget(config)
+            if config == self.leader:
+                self._duels.restart(self._board, config)
+            else:
+                self._duels.forget(self._board, self.leader, config)
         start, before = int(self._board.start[config]), int(self._board.settled[config])
         news = super()._take_in(tally, config)
         now = int(self._board.settled[config])
-        if self._bets is not None and now > before:
+        if isinstance(self._bets, MeasuredBets) and now > before and tally.times is not None:
+            seconds, ended = tally.times(config, now)
+            self._bets.take_in_times(config, start, seconds[start:], ended[start:])
+        elif self._bets is not None and now > before:
             low, high = tally.samples(config, before, now)
             self._bets.take_in(config, start, before, (low + high) / 2.0)
-        if now <= start + self._pilot:
+        if now <= start + self._first_runs(config):
             self._pilot_seconds[config] = self._seconds[config]
         return news
 
@@ -360,5 +418,10 @@ class Pool(PoolClaims):
             return None
         rivals = np.append(rivals, self.leader)
         # The search ends with the first that has positions left, and there nearly always is one among the first few.
-        ended = all(self._too_late(each) or self._board.settled[each] >= self._available for each in rivals.tolist())
+        ended = all(self._too_late(each) or self._at_end(each) for each in rivals.tolist())
         return "instances" if ended else None
+
+    def _at_end(self, config: int) -> bool:
+        """Return whether all is known of a configuration that a stream with an end can tell."""
+        level = int(self._agenda.level[config])
+        return bool(self._board.settled[config] >= self._available and level >= self.plan.stops.top)

@@ -126,15 +126,19 @@ class BestBets:
             first: The position of the first of these scores.
             scores: In stream order.
         """
+        self._add(config, first, scores, float(scores @ scores))
+        self._start[config], self._end[config] = start, first + len(scores)
+
+    def _add(self, config: int, first: int, scores: FloatArray, squares: float) -> None:
+        """Add scores to all sums; scores that are taken out are negative, and so is the sum of their squares."""
         last = first + len(scores)
         if last > len(self._by_position):
             longer = max(last, 2 * len(self._by_position)) - len(self._by_position)
             self._by_position = np.append(self._by_position, np.zeros(longer))
             self._kind = np.append(self._kind, np.zeros(longer))
         self._by_position[first:last] += scores
-        self._start[config], self._end[config] = start, last
         self._sums[config] += float(scores.sum())
-        self._squares += float(scores @ scores)
+        self._squares += squares
 
     def weigh(self) -> None:
         """Estimate anew from all scores."""
@@ -197,7 +201,8 @@ class BestBets:
 
 def _below(z: FloatArray) -> FloatArray:
     """Probability that a normal number is below z, to three digits."""
-    return np.asarray(1.0 / (1.0 + np.exp(-1.5976 * z - 0.07056 * z**3)))
+    with np.errstate(over="ignore"):  # far below the leader the probability is 0
+        return np.asarray(1.0 / (1.0 + np.exp(-1.5976 * z - 0.07056 * z**3)))
 
 
 def _over(values: FloatArray, start: IntArray, end: IntArray, length: int) -> FloatArray:

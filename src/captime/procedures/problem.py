@@ -27,7 +27,8 @@ FIFTH_SCHEDULE = 5
 captimes become as long as the draws. The leader of a search on a space follows proposals no further than they go."""
 SIXTH_SCHEDULE = 6
 """From this schedule on, a race of few configurations to a coarse goal has no warm start, a race of few spends more of
-delta on duels, and a search for a leader among many ends as soon as one is good enough for anyone."""
+delta on duels, and a search for a leader among many ends as soon as one is close to the largest possible utility. A
+search on a space stops first runs of proposals early, and names the leader by measured times."""
 SCHEDULE = 6
 """The rules by which a new race orders its runs."""
 

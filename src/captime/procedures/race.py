@@ -35,7 +35,7 @@ _FINALISTS = 2
 _SCOUT_FROM = 24
 # On a shorter stream the positions are better kept for the race; on a longer one the scout takes at most a quarter.
 _SCOUT_INSTANCES = 128
-# A configuration is only judged good enough for anyone after this many positions of the warm start.
+# A configuration is only judged close to the largest possible utility after this many positions of the warm start.
 _ENOUGH_TO_JUDGE = 8
 # A race of few configurations has no warm start if its goal is at least this, times the logarithm of n + 1. Equal
 # weights cost that logarithm; and the coarser the goal, the more a warm start costs beside the runs that are needed.
@@ -410,7 +410,7 @@ class Race(ListClaims):
             self._scout = None
             self._scouted = int(self._agenda.ordered.max())
 
-    def _good_enough_for_anyone(self, means: FloatArray) -> bool:
+    def _close_to_the_largest(self, means: FloatArray) -> bool:
         """Whether the best so far is likely to show a lower bound of 1 - epsilon for less than the next rung costs.
 
         That clears all others at once, and a better leader would save nothing. Like every end of the warm start it is
@@ -427,7 +427,7 @@ class Race(ListClaims):
         best, rung = warm.next_rung(means)
         low, high = tally.samples(best, 0, warm.positions)
         middle, n = 0.5 * (low + high), warm.positions
-        # The smallest variance that can be told from none by so many runs is added.
+        # The smallest variance that this many runs can tell from none is added.
         variance = float(middle.var()) * n / (n - 1) + 0.25 / n**2
         cautious = float(middle.mean()) - math.sqrt(variance / n)
         level = math.log(2.0 / (dict(self.levels.named)["lower"] * self.problem.delta))
@@ -438,7 +438,7 @@ class Race(ListClaims):
     def _judge_warm_start(self, means: FloatArray) -> None:
         """Advance to the next rung, or begin the race."""
         self._break_ties()
-        if self._good_enough_for_anyone(means):
+        if self._close_to_the_largest(means):
             self._begin(self._warm.ranking(means))
             return
         # Where scouts have been, rungs follow from the scores of earlier positions and from nothing else.

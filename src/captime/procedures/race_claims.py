@@ -33,7 +33,7 @@ FEW = 40
 
 
 def shares_of(n_configs: int, schedule: int) -> Shares:
-    """Return the shares of delta of a race that began with so many configurations."""
+    """Return the shares of delta of a race that began with `n_configs` configurations."""
     return SHARES_OF_FEW if n_configs < FEW and schedule >= SIXTH_SCHEDULE else SHARES
 
 

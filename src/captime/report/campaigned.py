@@ -204,7 +204,13 @@ def _repeated(result: CampaignResult) -> list[str]:
     if result.repeats:
         return [SAME_TIME]
     said = ["Every run counts once, with a captime that was fixed before it started."]
-    if result.question.short_captimes is False and not result.question.population_said:
+    once = result.question.short_captimes is False
+    if once and result.question.options.get("effort") == "search":
+        said.append(
+            "Trial runs did not show that the program takes the same time again, so no run is stopped early and made "
+            "again. If it does, target.repeatable = true says so."
+        )
+    elif once and not result.question.population_said:
         said.append(
             "Trial runs did not show that the program takes the same time again, so the claim is about more instances "
             "like these, not about exactly these. If it does, target.repeatable = true says so."

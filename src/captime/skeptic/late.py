@@ -28,7 +28,7 @@ _LATE_UPPER, _LATE_PAIRED, _LEADS, _AMONG, _LATE_LOWER, _LATE_SHOWN = (
 
 
 def shares_of(n_first: int, schedule: int) -> dict[str, Fraction]:
-    """Return the documented shares of delta of a race that began with so many configurations."""
+    """Return the documented shares of delta of a race that began with `n_first` configurations."""
     return _SHARES_OF_FEW if n_first < _FEW and schedule >= _FEW_SINCE else _SHARES
 
 

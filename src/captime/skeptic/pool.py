@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 from captime.errors import LedgerDamaged, ScenarioError
 from captime.skeptic.agreement import Trust
 from captime.skeptic.arrivals import Arrival, ArrivalShares, Gammas, arrivals
@@ -88,6 +90,8 @@ class PoolCheck(ClaimCheck):
         held = self.held
         # A leader that claims nothing, about others or about itself, may have no rank yet.
         lead = self._leader_share() if held.epsilon < 1.0 or held.utility_low > 0.0 else None
+        if lead is not None:
+            self._check_equal_captimes()
         table = ArrivalTable(self._who, self._shares, lead, self._pilot, self._begin)
         lower = self._lower(table)
         if held.epsilon >= 1.0:
@@ -137,6 +141,21 @@ class PoolCheck(ClaimCheck):
         draws = [config for config, each in enumerate(self._who) if each.kind == "draw"][: who.number]
         *before, own = [self._pilot_sum(config) for config in draws]
         return self._shares.leader(who, sum(earlier >= own - _TIE for earlier in before))
+
+    def _check_equal_captimes(self) -> None:
+        """Check that no draw was stopped earlier than another one in the pilot: that would move ranks."""
+        who = self._who[self.held.config]
+        if who.kind != "draw":
+            return
+        draws = [config for config, each in enumerate(self._who) if each.kind == "draw"][: who.number]
+        pilots = [(config, self._of(config), slice(0, self._pilot)) for config in draws]
+        longest = np.max([ends.story.captime[first] for _, ends, first in pilots], axis=0) * (1.0 - _TIE)
+        for config, ends, first in pilots:
+            if ((ends.high[first] > ends.low[first]) & (ends.story.captime[first] < longest)).any():
+                raise LedgerDamaged(
+                    f"number {self.held.config} is recommended, and its rank at arrival compares it with {config}, "
+                    "which was stopped earlier than other draws on the positions that ranks are made from"
+                )
 
     def _pilot_sum(self, config: int) -> float:
         ends, pilot = self._of(config), self._pilot

@@ -76,6 +76,7 @@ class Lessons:
     def __init__(self, utility: Utility | None = None) -> None:
         self._utility = utility
         self._runs: list[_Run] = []
+        self._levels: IntArray = np.zeros(0, dtype=np.int64)
         self._read: IntArray = np.zeros(0, dtype=np.int64)
         self._sums: FloatArray = np.zeros(0)
         self._by_position: FloatArray = np.zeros(0)
@@ -110,6 +111,7 @@ class Lessons:
             longer = np.zeros(max(2 * len(self._by_position), int(end.max())))
             longer[: len(self._by_position)] = self._by_position
             self._by_position = longer
+        self._read_longer_again(tally.level[: len(start)], start)
         for config in np.flatnonzero(end > self._read).tolist():
             first, last = int(self._read[config]), int(end[config])
             self._read[config] = last
@@ -126,6 +128,16 @@ class Lessons:
             self._squares += float(score @ score)
         if self._runs:
             self._score_times()
+
+    def _read_longer_again(self, level: IntArray, start: IntArray) -> None:
+        """Forget the measured times of configurations whose captimes have become longer: they are read anew."""
+        self._levels = np.append(self._levels, level[len(self._levels) :])
+        longer = np.flatnonzero(level > self._levels)
+        if len(longer) and self._utility is not None:
+            again = set(longer.tolist())
+            self._runs = [each for each in self._runs if each.config not in again]
+            self._read[longer] = start[longer]
+            self._levels[longer] = level[longer]
 
     def _score_times(self) -> None:
         """Estimate what stopped runs are worth in the end, and score all runs anew."""

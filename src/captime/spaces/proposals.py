@@ -22,14 +22,21 @@ from captime.spaces.space import Space
 from captime.spaces.values import Settings
 
 Origin = Literal["default", "favourite", "random", "model"]
+Way = Literal["blend", "variation", "maximum"]
+"""How a proposal of a batch is made."""
 
 # A model needs this many configurations with scores before it is asked.
 FEWEST = 4
 # A new model is fitted when configurations or scores have grown by these factors; and if that is affordable.
 _MORE_CONFIGURATIONS = 1.1
 _MORE_SCORES = 2.0
-# A proposal of a batch is the most promising of four variations of the best six.
-_MODELS, _VARIATIONS = 6, 4
+# A proposal of a batch is the most promising of four variations of the best six; in large batches of twenty-four.
+_MODELS, _VARIATIONS, _MORE_VARIATIONS = 6, 4, 24
+# In batches of at least this many, proposals are made in four ways in turn: two in eight are maxima of the model.
+_LARGE = 8
+_TURNS: tuple[Way, ...] = ("blend", "variation", "blend", "variation", "blend", "variation", "maximum", "maximum")
+# A blend is the most promising of eight, and takes half of its parameters from a fresh random configuration.
+_BLENDS, _FRESH = 8, 0.5
 # Of each, what is left after luck is taken off: this many standard deviations less, and means of few scores count less.
 _CAREFUL, _FEW, _LEAST_BETWEEN = 0.3, 4.0, 0.0004
 # While no model is affordable, a proposal is a child of the best four: the first of eight that is new.
@@ -54,7 +61,7 @@ USUAL_ORDER = ArrivalOrder()
 # A model that has seen few configurations proposes nothing better than draws, and its proposals cost more: the leader
 # has to be run where they are run. Later they are better than most draws, which are slow besides. docs/spaces.md has
 # the figures.
-_ORDERS = {"search": ArrivalOrder(draws_first=10, proposals=4)}
+_ORDERS = {"search": ArrivalOrder(draws_first=2, proposals=8)}
 
 
 def order_for(effort: object) -> ArrivalOrder:
@@ -163,11 +170,42 @@ class Proposer:
                 self._search = Search(self._model, rng)
                 self._learnt_from = (configurations, scores)
                 self.refits += 1
-            if self.proposals > 1 and index % 2:
-                row = self._variation(told, taken, rng)
-            else:
-                row = self._child(told, taken, rng) if self._search is None else self._search.best(taken, rng)
+            match self._way(index):
+                case "blend":
+                    row = self._blend(told, taken, rng)
+                case "variation":
+                    row = self._variation(told, taken, rng)
+                case "maximum":
+                    row = self._child(told, taken, rng) if self._search is None else self._search.best(taken, rng)
         return self.space.sample(rng) if row is None else self.space.settings(row)
+
+    def _way(self, index: int) -> Way:
+        """Return how the proposal of that index is made."""
+        if self.proposals >= _LARGE:
+            place = (index - self.n_listed - self.draws_first - 1) % (1 + self.proposals)
+            return _TURNS[place % len(_TURNS)]
+        return "variation" if self.proposals > 1 and index % 2 else "maximum"
+
+    def _blend(self, told: Sequence[Known], taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
+        """Return a mixture of the best known with a fresh random configuration, the most promising of several.
+
+        Before anything is known, the best known is the default. Mixtures with it are better than draws in the mean,
+        and as different from each other.
+        """
+        best = self.space.codes(told[int(_standing(told).argmax())].settings)
+        draws = self.space.drawn(rng, _BLENDS)
+        first, second = (np.where(np.isnan(each), self.space.default_row, each) for each in (best, draws))
+        made = self.space.deactivated(np.where(rng.random(second.shape) < _FRESH, second, first))
+        return self._most_promising(made[self.space.allowed(made)], taken)
+
+    def _most_promising(self, made: FloatArray, taken: FloatArray) -> FloatArray | None:
+        """Return the one that the model expects most of, of those that are not in the pool; None if all are."""
+        gone = set(keys(taken))
+        new = made[[key not in gone for key in keys(made)]]
+        if not len(new):
+            return None
+        chosen: FloatArray = new[0 if self._model is None else int(self._model.expected(new)[0].argmax())]
+        return chosen
 
     def _variation(self, told: Sequence[Known], taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
         """One of a batch: of a few variations of the best, the one that the model expects most of.
@@ -178,13 +216,8 @@ class Proposer:
         standing = _standing(told)
         best = np.argsort(-standing, kind="stable")[:_MODELS]
         parents = np.array([self.space.codes(told[place].settings) for place in best.tolist()])
-        made = Nursery(self.space, rng).variations(parents, rng, _VARIATIONS)
-        gone = set(keys(taken))
-        new = made[[key not in gone for key in keys(made)]]
-        if not len(new):
-            return None
-        chosen: FloatArray = new[0 if self._model is None else int(self._model.expected(new)[0].argmax())]
-        return chosen
+        count = _MORE_VARIATIONS if self.proposals >= _LARGE else _VARIATIONS
+        return self._most_promising(Nursery(self.space, rng).variations(parents, rng, count), taken)
 
     def _child(self, told: Sequence[Known], taken: FloatArray, rng: np.random.Generator) -> FloatArray | None:
         """Something like the best known ones, for hardly any time; None if nothing new came of it."""
