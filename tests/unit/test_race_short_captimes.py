@@ -15,7 +15,7 @@ from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
 from captime.plans import RandomCaptimes, Schedule, Stops
 from captime.procedures.agenda import WarmStart
-from captime.procedures.problem import FIFTH_SCHEDULE, FOURTH_SCHEDULE, Problem
+from captime.procedures.problem import FIFTH_SCHEDULE, FOURTH_SCHEDULE, SIXTH_SCHEDULE, Problem
 from captime.procedures.race import Race
 from captime.runs import RunRequest
 from captime.sources.replay import Replay
@@ -278,3 +278,34 @@ def test_more_positions_are_decided_on_before_any_run_there(slots: int, monkeypa
     raced_on_hard_first(FIFTH_SCHEDULE, slots, started)
     assert looks
     assert all(reached <= before for before, reached in looks)
+
+
+def several_excellent(rng: np.random.Generator, n_configs: int = 96) -> FloatArray:
+    """A third of the configurations answer within a second nearly always, the others on two instances of three."""
+    excellent = (np.arange(n_configs) % 3 == 0)[:, None]
+    answered = rng.random((n_configs, 400)) < np.where(excellent, 0.99, 0.66)
+    return np.where(answered, rng.exponential(0.5, (n_configs, 400)), LIMIT)
+
+
+def begun_at(schedule: int, epsilon: float, seed: int) -> tuple[int, float]:
+    """Where a race begins that has a choice of excellent leaders, and the CPU seconds that it takes."""
+    table = table_of(several_excellent(np.random.default_rng(seed)))
+    utility = parse_utility("log-laplace(60, 1)")
+    race = Race(Problem(table.n_configs, utility, 0.1, epsilon, captime_limit=LIMIT, seed=seed, schedule=schedule))
+    evidence = Evidence(table.n_configs, race.plan, utility)
+    drive_parallel(race, VirtualExecutor(table, stream_of("replace", table.groups, seed), 1), evidence)
+    held, truth = race.certificate(), truth_of(table, "log-laplace(60, 1)")
+    assert held.epsilon <= epsilon
+    assert truth[held.config] >= truth.max() - epsilon
+    return int(str((race.facts() or {})["start"])), float(evidence.tally.seconds.sum())
+
+
+def test_a_search_among_many_ends_when_one_is_close_to_the_largest_utility() -> None:
+    """A lower bound of 1 - epsilon clears all others, so further rungs would save nothing; a finer goal needs them."""
+    now, before = (
+        [begun_at(schedule, 0.2, seed) for seed in range(5)] for schedule in (SIXTH_SCHEDULE, FIFTH_SCHEDULE)
+    )
+    assert all(here <= there for (here, _), (there, _) in zip(now, before, strict=True))
+    assert any(here < there for (here, _), (there, _) in zip(now, before, strict=True))
+    assert sum(cost for _, cost in now) < 0.95 * sum(cost for _, cost in before)
+    assert begun_at(SIXTH_SCHEDULE, 0.05, 2)[0] == begun_at(FIFTH_SCHEDULE, 0.05, 2)[0]
