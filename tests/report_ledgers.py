@@ -52,7 +52,7 @@ def raced_question(procedure: str = "race") -> tuple[RuntimeTable, CampaignQuest
         if index % 2 == 0:
             settings["unit"] = 32 + 8 * index
         configs.append(ConfigRow(index, f"config-{index:02d}", settings, "default" if index == 3 else "listed"))
-    question = question_on(table, epsilon=0.15 if procedure == "race" else 0.55, procedure=procedure)
+    question = question_on(table, epsilon=0.07 if procedure == "race" else 0.55, procedure=procedure)
     return table, replace(question, configs=configs, identity={**SCENARIO, "procedure": procedure})
 
 

@@ -380,22 +380,22 @@ MUTANTS = (
     Mutant(
         "leaders' lower bounds without ranks",
         "procedures/race_claims.py",
-        "own = self.log_rank[config] - math.log(LOWER",
-        "own = 0.0 * self.log_rank[config] - math.log(LOWER",
+        "own = self.log_rank[config] - math.log(self._share[\"lower\"]",
+        "own = 0.0 * self.log_rank[config] - math.log(self._share[\"lower\"]",
         ("unit/test_race.py::test_selection_mode_spends_as_documented",),
     ),
     Mutant(
         "duels without the leader's rank",
         "procedures/race_claims.py",
-        "own = float(self.log_rank[leader]) - math.log(PAIRED",
-        "own = -math.log(PAIRED",
+        "own = float(self.log_rank[leader]) - math.log(self._share",
+        "own = -math.log(self._share",
         ("unit/test_race.py::test_selection_mode_spends_as_documented",),
     ),
     Mutant(
         "the end shown without a union",
         "procedures/race_claims.py",
-        "math.log(self.late.n_first) - math.log(SHOWN",
-        "-math.log(SHOWN",
+        "math.log(self.late.n_first) - math.log(self._share",
+        "-math.log(self._share",
         ("unit/test_race.py::test_the_interval_shown_spends_a_share_that_no_ranking_has_touched",),
     ),
     Mutant(
@@ -768,9 +768,9 @@ MUTANTS = (
     ),
     Mutant(
         "check: the scout's bound at the share of lower bounds",
-        "skeptic/late.py",
-        '"shown": SHOWN, "scout": SCOUT}',
-        '"shown": SHOWN, "scout": SCOUT}\nSCOUT = LOWER',
+        "skeptic/race.py",
+        'self._shares["scout"]',
+        'self._shares["lower"]',
         ("unit/test_skeptic_boundaries.py::test_the_scouts_bound_begins_at_position_16_and_has_4_percent_of_delta",),
     ),
     Mutant(
@@ -827,8 +827,8 @@ MUTANTS = (
     Mutant(
         "check: the end shown at a full share",
         "skeptic/late.py",
-        "return lower, SHOWN / self.late.n_first",
-        "return lower, SHOWN",
+        'return lower, self.late.shares["shown"] / self.late.n_first',
+        'return lower, self.late.shares["shown"]',
         ("unit/test_skeptic_boundaries.py::test_the_upper_end_that_is_shown_is_paid_by_every_configuration",),
     ),
 )

@@ -99,10 +99,10 @@ def test_a_finished_campaign_is_recalled_without_a_single_run(folder: Path, work
 @pytest.mark.parametrize("laps", [0, 1, 7, 40, 90])
 def test_interrupted_and_gone_on_with_one_worker_gives_the_same_certificate(folder: Path, laps: int) -> None:
     """Ctrl-C at any lap: what was under way is stopped, written down as such, and made again."""
-    whole = run(ledger_in(folder, "whole"))
-    stopped = run(ledger_in(folder), interrupted=stop_after(laps))
+    whole = run(ledger_in(folder, "whole"), epsilon=0.07)
+    stopped = run(ledger_in(folder), interrupted=stop_after(laps), epsilon=0.07)
     assert stopped.outcome.stopped == "interrupted"
-    gone_on = run(ledger_in(folder))
+    gone_on = run(ledger_in(folder), epsilon=0.07)
     assert gone_on.certificate == whole.certificate
 
 
@@ -132,8 +132,8 @@ def test_a_cut_off_campaign_in_order_of_arrival_takes_up_its_own_decisions(folde
     path = ledger_in(folder)
     for laps in (3, 30, 50):
         with pytest.raises(PulledThePlug):
-            run(path, workers, observer=pull_the_plug_after(laps))
-    end = run(path, workers)
+            run(path, workers, observer=pull_the_plug_after(laps), epsilon=0.07)
+    end = run(path, workers, epsilon=0.07)
     assert end.outcome.stopped == "epsilon"
     assert end.census.verdicts["lost"] <= 3 * workers
     with LedgerReader(path) as reader:

@@ -82,7 +82,12 @@ def read_pilot(books: Books, mode: str, scores: Scores, middles: Sequence[Scores
     rank = {config: place for place, config in enumerate(ranking)} if mode == "selection" else {}
     pilot = Pilot(start, rank, books.n_configs)
     pilot.account.append(f"start (position {start}) and ranking were written down before the first run they govern")
-    if books.n_configs == 1 or start == 0:
+    if books.n_configs == 1:
+        return pilot
+    if start == 0:
+        pilot.ordered = any(books.ordered)
+        if ranking != sorted(ranking):
+            raise LedgerDamaged("the race began with its first run, but its ranking is not the list: it was changed")
         return pilot
     if not books.at_first_race_order:
         pilot.ordered = False
