@@ -380,8 +380,8 @@ MUTANTS = (
     Mutant(
         "leaders' lower bounds without ranks",
         "procedures/race_claims.py",
-        "own = self.log_rank[config] - math.log(self._share[\"lower\"]",
-        "own = 0.0 * self.log_rank[config] - math.log(self._share[\"lower\"]",
+        'own = self.log_rank[config] - math.log(self._share["lower"]',
+        'own = 0.0 * self.log_rank[config] - math.log(self._share["lower"]',
         ("unit/test_race.py::test_selection_mode_spends_as_documented",),
     ),
     Mutant(
