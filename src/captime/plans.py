@@ -237,8 +237,8 @@ class Stops:
             boost: B.
             longest: The longest captime there is.
         """
-        last = min(float(utility.inverse(np.array(1.0 / boost))), longest)
-        if not (np.isfinite(last) and last > 0.0) or boost <= 1.0:
+        last = _last_stop(utility, boost, longest)
+        if last is None:
             return cls.none()
         stop = [last * 0.5**k for k in range(_STOPS - 1, -1, -1)]
         reach = [0.0] * len(stop)
@@ -251,13 +251,10 @@ class Stops:
     def one(cls, utility: Utility, boost: float, longest: float) -> "Stops":
         """Return two levels: runs are stopped at u⁻¹(1/B), or use up their draws.
 
-        Args:
-            utility: What an answer is worth.
-            boost: B.
-            longest: The longest captime there is.
+        The arguments are those of `doubling`.
         """
-        last = min(float(utility.inverse(np.array(1.0 / boost))), longest)
-        if not (np.isfinite(last) and last > 0.0) or boost <= 1.0:
+        last = _last_stop(utility, boost, longest)
+        if last is None:
             return cls.none()
         return cls(np.array([last, last]), np.array([0.0, np.inf]))
 
@@ -273,6 +270,12 @@ class Stops:
 
 # Stops up to u⁻¹(1/B), each twice the one before, and levels in all.
 _STOPS, _LEVELS_AT_MOST = 7, 14
+
+
+def _last_stop(utility: Utility, boost: float, longest: float) -> float | None:
+    """Return u⁻¹(1/B), the last stop that shows anything; None if no stop does."""
+    last = min(float(utility.inverse(np.array(1.0 / boost))), longest)
+    return last if np.isfinite(last) and last > 0.0 and boost > 1.0 else None
 
 
 @dataclass(slots=True)

@@ -6,18 +6,21 @@ is no warm start, so every position counts for every kind of statement.
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
 import pytest
 
-from captime.arrays import BoolArray
+from captime.arrays import BoolArray, IntArray
 from captime.procedures.problem import SCHEDULE
 from captime.procedures.race_claims import FEW, SHARES_OF_FEW
+from captime.tally import Tally
 from race_harness import (
     DELTA,
     KINDS,
     Racing,
+    WatchedRace,
     limit_for,
     lower_wrong,
     paired_wrong,
@@ -111,12 +114,12 @@ def test_whole_races_really_have_no_warm_start() -> None:
     world = tosses(np.array([0.5, 0.6, 0.7]), goal=0.15)
     begun = []
 
-    class Seen(racing(60).kind):  # type: ignore[misc]  # the class is a value here
-        def tell(self, *told: object) -> None:
+    class Seen(WatchedRace):
+        def tell(self, tally: Tally, changed: IntArray) -> None:
             begun.append(self._start)
-            super().tell(*told)
+            super().tell(tally, changed)
 
-    race_failures(world, Racing(60, epsilon=0.15, schedule=SCHEDULE, kind=Seen), 1, 0)
+    race_failures(world, replace(racing(60), kind=Seen), 1, 0)
     assert set(begun) == {0}
 
 

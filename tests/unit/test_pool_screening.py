@@ -85,10 +85,10 @@ def test_the_certificate_has_its_share_of_the_cpu_time() -> None:
     assert 0.0 < seconds[long].sum() < 0.8 * seconds.sum()
 
 
-@pytest.mark.parametrize("changed", [{"short_captimes": False}, {"schedule": 5}])
-def test_runs_are_made_once_where_they_have_to_be(changed: dict[str, object]) -> None:
+@pytest.mark.parametrize("problem", [replace(PROBLEM, short_captimes=False), replace(PROBLEM, schedule=5)])
+def test_runs_are_made_once_where_they_have_to_be(problem: Problem) -> None:
     """A program that takes another time each time, and ledgers that were begun by earlier rules."""
-    pool = Pool(replace(PROBLEM, **changed), gamma=0.0, effort="search")  # type: ignore[arg-type] # one field
+    pool = Pool(problem, gamma=0.0, effort="search")
     assert not pool.plan.repeats
     assert Pool(PROBLEM, gamma=0.0, effort="search").plan.repeats
     assert not Pool(PROBLEM, gamma=0.0, effort="balanced").plan.repeats

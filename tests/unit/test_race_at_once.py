@@ -12,7 +12,16 @@ from captime.errors import LedgerDamaged
 from captime.procedures import Problem
 from captime.procedures.problem import FIFTH_SCHEDULE, SCHEDULE
 from captime.procedures.race import Race
-from captime.procedures.race_claims import FEW, SHARES, SHARES_OF_FEW, Latecomers, ListLevels, reserve, shares_of
+from captime.procedures.race_claims import (
+    FEW,
+    SHARES,
+    SHARES_OF_FEW,
+    Latecomers,
+    ListLevels,
+    Mode,
+    reserve,
+    shares_of,
+)
 from captime.skeptic import Trust
 from captime.skeptic.late import shares_of as documented_shares_of
 from captime.utilities import parse_utility
@@ -23,10 +32,9 @@ UTILITY = parse_utility("log-laplace(1, 1)")
 PAGE = (Path(__file__).parents[2] / "docs" / "engine.md").read_text(encoding="utf-8")
 
 
-def race_of(n_configs: int, epsilon: float, schedule: int = SCHEDULE, **options: object) -> Race:
+def race_of(n_configs: int, epsilon: float, schedule: int = SCHEDULE, mode: Mode = "selection") -> Race:
     """A race of `n_configs` configurations, before its first run."""
-    problem = Problem(n_configs, UTILITY, 0.1, epsilon, n_instances=2000, schedule=schedule)
-    return Race(problem, **options)  # type: ignore[arg-type]  # mixed options, checked by the race
+    return Race(Problem(n_configs, UTILITY, 0.1, epsilon, n_instances=2000, schedule=schedule), mode=mode)
 
 
 @pytest.mark.parametrize(
