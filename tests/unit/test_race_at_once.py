@@ -24,6 +24,7 @@ from captime.procedures.race_claims import (
 )
 from captime.skeptic import Trust
 from captime.skeptic.late import shares_of as documented_shares_of
+from captime.skeptic.pilot import Pilot
 from captime.utilities import parse_utility
 from forgery import PAID, forge
 from written_ledgers import audited, runtimes, written
@@ -144,11 +145,13 @@ def test_a_prior_that_was_written_down_after_the_first_run_is_found(ledger: Path
         audited(ledger, Trust.DATES)
 
 
-def test_weights_by_rank_are_refused_without_a_warm_start(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of the list would get a half where 1 / 7 is documented; the rows do not show that much."""
-    held = audited(ledger)
-    assert held.certified is not None
-    monkeypatch.setattr("captime.skeptic.pilot.Pilot.weight", lambda *_: Fraction(1, 5000))
+def test_the_check_weighs_all_leaders_alike(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 / (n + 1) each where no run came before the race, by rank otherwise; and the claim depends on it."""
+    ranks = {config: config for config in range(6)}
+    assert {Pilot(0, ranks, 6).weight(config) for config in range(6)} == {Fraction(1, 7)}
+    assert [Pilot(4, ranks, 6).weight(config) for config in (0, 1)] == [Fraction(1, 2), Fraction(1, 6)]
+    assert audited(ledger).verdict == "confirmed"
+    monkeypatch.setattr(Pilot, "weight", lambda *_: Fraction(1, 5000))
     with pytest.raises(LedgerDamaged, match="do not show it"):
         audited(ledger)
 

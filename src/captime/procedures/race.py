@@ -432,8 +432,8 @@ class Race(ListClaims):
         cautious = float(middle.mean()) - math.sqrt(variance / n)
         level = math.log(2.0 / (dict(self.levels.named)["lower"] * self.problem.delta))
         runs = runs_to_show(1.0 - self.problem.epsilon, cautious, variance, level)
-        # Their runs so far, made again at a longer captime, and as many more.
-        return 2.0 * runs * float(tally.seconds[best]) / n <= 2.0 * float(tally.seconds[rung].sum())
+        # The next rung makes as many runs again as its members have made. Both get longer captimes than so far.
+        return runs * float(tally.seconds[best]) / n <= float(tally.seconds[rung].sum())
 
     def _judge_warm_start(self, means: FloatArray) -> None:
         """Advance to the next rung, or begin the race."""
