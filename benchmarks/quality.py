@@ -98,6 +98,7 @@ def search(example: str, method: str, seed: int, budget: float, patience: float)
         "runs": bench.runs,
         "wall_seconds": time.monotonic() - began,
         "own_cpu_seconds": time.process_time() - own,
+        "short_captimes": bench.short_captimes,
         "story": [[step.spent, step.settings] for step in bench.story],
     }
 

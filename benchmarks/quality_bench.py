@@ -47,14 +47,15 @@ class BudgetSpent(Exception):  # noqa: N818 (an end, not an error)
     """The CPU time that the method may spend is spent, or it takes too long."""
 
 
-def spec_of(example: str, seed: int) -> CampaignSpec:
+def spec_of(example: str, seed: int, effort: str | None = None) -> CampaignSpec:
     """An example with a seed and instances of its own, and without favourites: methods begin with the default alone.
 
     Args:
         example: Name of its folder.
         seed: 1, 2, …; 0 has the held-out instances.
+        effort: Of captime's own campaigns; their order of arrivals goes with it.
     """
-    scenario = load_scenario(EXAMPLES / example / "scenario.toml")
+    scenario = load_scenario(EXAMPLES / example / "scenario.toml").with_effort(effort)
     wishes = scenario.wishes
     section = {word: value for word, value in (wishes.space or {}).items() if word != "favourites"}
     instances = wishes.instances.model_copy(update={"first": seed * _APART})
@@ -87,6 +88,7 @@ class Bench:
         on_runs: CPU seconds of all runs so far.
         runs: How many runs there were.
         story: Incumbents.
+        short_captimes: Whether captime's own campaign may stop runs early and make them again; None for other methods.
     """
 
     example: str
@@ -96,6 +98,7 @@ class Bench:
     on_runs: float = 0.0
     runs: int = 0
     story: list[Step] = field(default_factory=list)
+    short_captimes: bool | None = None
 
     def __post_init__(self) -> None:
         self.spec = spec_of(self.example, self.seed)
@@ -139,9 +142,10 @@ class Bench:
         self.runs += len(outcomes)
         return np.array([self._worth(outcomes[position], longest) for position in positions])
 
-    def pool(self, epsilon: float) -> None:
-        """A campaign as `captime run` makes it, until the budget is spent."""
-        question = replace(self.spec.question, epsilon=epsilon, options={"gamma": 0.0})
+    def pool(self, epsilon: float, effort: str) -> None:
+        """A campaign as `captime run --effort` makes it, until the budget is spent."""
+        begun = spec_of(self.example, self.seed, effort).question
+        question = replace(begun, epsilon=epsilon, options={"gamma": 0.0, "effort": effort})
         stop = StopRules(cpu=self.budget, wall=self.patience)
         manner = replace(self.spec.settings, jobs=1, pin=False, stop=stop)
 
@@ -153,6 +157,7 @@ class Bench:
         with tempfile.TemporaryDirectory() as folder:
             result = run_campaign(question, Path(folder) / "campaign.ledger", manner, observer=watch)
         self.recommends(settings_of(question.configs[result.certificate.config]))
+        self.short_captimes = result.question.problem().short_captimes
 
     def recommends(self, settings: Settings) -> None:
         """The method's incumbent is this one now."""

@@ -26,7 +26,7 @@ from captime.arrays import FloatArray
 from captime.procedures.protocol import Procedure
 from captime.simulation import MadeUp, simulate_on_space
 from captime.sources.replay import Replay
-from captime.spaces import Proposer, Settings
+from captime.spaces import Proposer, Settings, order_for
 
 # CPU seconds that the default takes on an instance of middling hardness: where its utility is a half.
 TYPICAL = {"kissat": 0.1, "clasp": 0.05, "compressor": 0.03, "highs-auctions": 0.5}
@@ -81,9 +81,12 @@ class MadeUpBench:
         if not self.story or self.story[-1].settings != settings:
             self.story.append(Step(self.spent, settings))
 
-    def pool(self, epsilon: float) -> None:
+    def pool(self, epsilon: float, effort: str) -> None:
         """A campaign, simulated."""
-        made = _Remembered(Proposer(self.space, self.seed, listed=[]))
+        order = order_for(effort)
+        made = _Remembered(
+            Proposer(self.space, self.seed, draws_first=order.draws_first, proposals=order.proposals, listed=[])
+        )
 
         def watch(procedure: Procedure, replay: Replay) -> None:
             self.on_runs = float(replay.tally.seconds.sum())
@@ -96,7 +99,7 @@ class MadeUpBench:
             utility=self.utility,
             epsilon=epsilon,
             seed=self.seed,
-            options={"gamma": 0.0},
+            options={"gamma": 0.0, "effort": effort},
             budget=self.budget,
             observer=watch,
         )
