@@ -32,9 +32,9 @@ from captime.utilities import parse_utility
 RECORDED = Path(__file__).parent / "rules_of_deciding.json"
 UTILITY = parse_utility("log-laplace(20, 1)")
 ON_A_SET = ("race on a set", "pool on a set", "race on a set, schedule 4", "pool on a set, schedule 4")
-OF_MANY = {"race of many, schedule 4": 4, "race of many, schedule 6": 6}
+OF_MANY = {"race of many, schedule 4": 4, "race of many, schedule 6": 6, "race of many, schedule 7": 7}
 SEARCHES = {"search, schedule 5": 5, "search, schedule 6": 6}
-SCHEDULES = {"race": 1, "race, schedule 2": 2, "race, schedule 6": 6, **OF_MANY}
+SCHEDULES = {"race": 1, "race, schedule 2": 2, "race, schedule 6": 6, "race, schedule 7": 7, **OF_MANY}
 KINDS, SLOTS = (*SCHEDULES, "pool", *SEARCHES, *ON_A_SET), (1, 8, 64)
 """Campaigns keep the schedule they were begun with, so decisions of each one are guarded."""
 SHOWN = 24

@@ -220,6 +220,11 @@ class LevelCosts:
         self._seconds: FloatArray = plan.stops.applied(drawn[None, :], levels[:, None])
         self._high: FloatArray = self._ends(self._seconds, drawn[None, :], np.asarray(quantile[None, :]))
 
+    @property
+    def longest_mean(self) -> float:
+        """Mean CPU seconds that a run may take at the last level."""
+        return float(self._seconds[-1].mean())
+
     def _ends(self, captime: FloatArray, drawn: FloatArray, draw: FloatArray) -> FloatArray:
         """High ends of runs that are still unfinished at these captimes."""
         worth = self._plan.utility(captime)

@@ -15,10 +15,12 @@ from captime.certificate import Orders, no_orders
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, WarmStart, runs_missing
 from captime.procedures.board import NODES
 from captime.procedures.claims import FRACTIONS, EngineOptions
+from captime.procedures.leader_search import Found, LeaderSearch, Standing
 from captime.procedures.pool_growth import runs_to_show
 from captime.procedures.problem import (
     FIFTH_SCHEDULE,
     SECOND_SCHEDULE,
+    SEVENTH_SCHEDULE,
     SIXTH_SCHEDULE,
     THIRD_SCHEDULE,
     Problem,
@@ -50,6 +52,15 @@ _SHARE_FIRST, _SHARE_FOR_ALL = 0.2, 0.6
 # How far the leader's runs are looked ahead, as multiples of those it has, and on how many challengers that is weighed.
 _HORIZONS = np.array([1.1, 1.5, 2.0, 4.0, 8.0])
 _SAMPLED = 16
+# How much of its past a configuration repeats at a time if nothing else is asked for: fewer runs too many against more
+# decisions.
+_GROWTH, _GROWTH_OF_FEW, _GROWTH_BEFORE = 0.03, 0.015, 0.1
+
+
+def _growth(problem: Problem) -> float:
+    if problem.schedule < SEVENTH_SCHEDULE:
+        return _GROWTH_BEFORE
+    return _GROWTH_OF_FEW if problem.n_configs < FEW else _GROWTH
 
 
 class Race(ListClaims):
@@ -62,7 +73,7 @@ class Race(ListClaims):
             times. `simultaneous`: that every interval holds too.
         paired: Also compare with the leader on the same instances.
         first_runs: Positions every configuration runs in the first round of the warm start.
-        growth: How much of its past a configuration repeats at a time.
+        growth: How much of its past a configuration repeats at a time; if left out, less with fewer configurations.
         leader_share: Give the leader at least this share of all CPU time while that still narrows its interval.
         truncation: Stop runs where u has fallen to this share of epsilon.
         scout: First see whether one configuration is within epsilon of the largest possible utility; see scout.py.
@@ -81,12 +92,13 @@ class Race(ListClaims):
         mode: Mode = "selection",
         paired: bool = True,
         first_runs: int = 4,
-        growth: float = 0.1,
+        growth: float | None = None,
         leader_share: float = 0.05,
         truncation: float = 0.1,
         scout: bool = True,
     ) -> None:
         shares = {"leader_share": leader_share, "truncation": truncation}
+        growth = _growth(problem) if growth is None else growth
         check_options(boost, mode, first_runs, growth, shares)
         options = EngineOptions(boost, growth, leader_share, truncation, _SMALLEST_EPSILON, paired)
         super().__init__(problem, mode, options)
@@ -129,6 +141,11 @@ class Race(ListClaims):
         self._pilot_end: IntArray = np.zeros(n_configs, dtype=np.int64)
         self._slots = 1
         self._ranking: IntArray | None = None
+        # For a leader that needs no challengers, and what the last look came to.
+        self._search: LeaderSearch | None = None
+        self._found: Found | None = None
+        if self._costs is not None and problem.schedule >= SEVENTH_SCHEDULE and mode == "selection":
+            self._search = LeaderSearch(self.plan, shorter, 1.0 / boost)
         if at_once:
             self._begin(np.arange(n_configs))
 
@@ -152,7 +169,17 @@ class Race(ListClaims):
             warm = self._warm_order(slots)
             if self._start is None:
                 return warm
-        return self._race_order(slots)
+        searched = self._search_order()
+        return searched if len(searched) else self._race_order(slots)
+
+    def _search_order(self) -> Orders:
+        """Runs that the last look for a better leader asked for."""
+        found, self._found = self._found, None
+        if found is None or not len(found.config):
+            return no_orders()
+        ends = self._agenda.ordered[found.config] + found.runs
+        wanted = list(zip(found.config.tolist(), ends.tolist(), found.level.tolist(), strict=True))
+        return self._agenda.with_leader(self.leader, wanted, lambda _: (self.plan.stops.top, False), no_further=True)
 
     def _warm_order(self, slots: int) -> Orders:
         """This rung's runs. If they are all under way and slots are free, judge it as it stands, or lengthen it."""
@@ -314,8 +341,38 @@ class Race(ListClaims):
             self._climb(tally)
         else:
             self._tighten(np.array(fresh))
+            self._look_for_leader(tally)
         self._certify()
         self._note_spending(tally, before)
+
+    def _look_for_leader(self, tally: Tally) -> None:
+        """Look for a leader that needs no challengers, and let it lead if one is found; see leader_search.py."""
+        search, costs = self._search, self._costs
+        if search is None or costs is None or self._board.raced(self.leader) < _LEADER_FIRST or not search.due(tally):
+            return
+        all_configs = np.arange(len(tally.n))
+        rivals = np.flatnonzero(self._epsilons()[: len(tally.n)] > self.problem.epsilon)
+        lower = self.levels.lower(all_configs)
+        share = dict(self.levels.named)
+        self._found = search.look(
+            tally,
+            Standing(
+                leader=self.leader,
+                rivals=rivals[rivals != self.leader],
+                more=self._agenda.has_more(all_configs),
+                raced=np.maximum(self._board.settled - self._board.counted, 0)[all_configs],
+                scored=self._board.scored[all_configs],
+                level=self._agenda.level[all_configs],
+                lower=lower,
+                duels=lower + math.log(share["lower"] / share["paired"]),
+                upper=float(self.levels.upper(np.array([self.leader]))[0]),
+                drawn=costs.longest_mean,
+                epsilon=self.problem.epsilon,
+                slots=self._slots,
+            ),
+        )
+        if self._found.leader != self.leader:
+            self._crown(self._found.leader)
 
     def _climb(self, tally: Tally) -> None:
         """Judge rungs of the warm start as long as everything they wanted to know is known."""
