@@ -40,8 +40,8 @@ def slow_starters(seed: int, n_configs: int = 96, n_instances: int = 600) -> Flo
 
 def table_of(seconds: FloatArray) -> RuntimeTable:
     """The runtimes as a table."""
-    names = [[f"{letter}{index}" for index in range(size)] for letter, size in zip("ci", seconds.shape, strict=True)]
-    return RuntimeTable.build("made up", *names, seconds, timeout=LIMIT)
+    configs, instances = ([f"{letter}{i}" for i in range(n)] for letter, n in zip("ci", seconds.shape, strict=True))
+    return RuntimeTable.build("made up", configs, instances, seconds, timeout=LIMIT)
 
 
 def tally_of(seconds: FloatArray, captime: FloatArray | float) -> Tally:

@@ -1,4 +1,4 @@
-"""Search for a leader that needs no challengers: whose runs go on, and what a better leader would save.
+"""Search for a leader that needs no challengers: which runs are made next, and what a better leader would save.
 
 Utilities are at most 1, so a lower bound of 1 - epsilon certifies a leader against all others at once. In a long
 list the warm start may miss the configurations that are good enough for that: after two short runs most of a list looks
@@ -55,7 +55,7 @@ class Estimates:
     between: float
 
     def variance(self, which: IntArray, exposed: FloatArray, hidden: FloatArray) -> FloatArray:
-        """Variance of the estimates of some configurations, if they had so many runs and so much were hidden."""
+        """Variance of the estimates of some configurations, with this many runs and this much hidden."""
         noise = self.spread[which] / np.maximum(exposed, 1e-9) + hidden**2
         return self.between * noise / (self.between + noise)
 
@@ -268,13 +268,13 @@ _HOPE = 2.0
 _BUDGET = 0.15
 # Runs of a search are worth this share of their cost beside what they tell about leaders: they count for clearing too.
 _NET = 0.7
-# Runs of this many configurations are ordered at a time, or of one in so many of those that are worth it.
+# Runs of this many configurations are ordered at a time, or of one in ten of those that are worth it.
 _TOGETHER, _ONE_IN = 4, 10
 # Weigh again after this growth of all runs: while runs of the search are made, and when none was worth it.
 _SOON, _LATER = 1.01, 1.05
-# Another one leads if it has so many runs, and seems to leave less than this share of what the leader leaves to do even
-# if it is worth two standard deviations less than it seems: the best of many estimates is a lucky one. So many of the
-# best are considered.
+# Another one leads if it has enough runs, and seems to leave less than this share of what the leader leaves to do even
+# if it is worth two standard deviations less than it seems: the best of many estimates is a lucky one. The
+# best few are considered.
 _ENOUGH_TO_LEAD, _CHEAPER, _CAUTION, _CONSIDERED = 16, 0.7, 2.0, 8
 # By how much a leader may be better, in the table of what that would save, and the rank whose levels it would have.
 _STEPS = np.array([0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.4])
@@ -355,7 +355,7 @@ class LeaderSearch:
         return tally.times is not None and float(tally.runs.sum()) >= self._next_look
 
     def look(self, tally: Tally, standing: Standing) -> Found:
-        """Which configuration should lead, and whose runs should go on."""
+        """Which configuration should lead, and which ones should run further."""
         runs = float(tally.runs.sum())
         self._next_look = _LATER * runs
         estimates = self._measured.estimates(tally)
@@ -382,7 +382,7 @@ class LeaderSearch:
     def _forecasts(
         self, estimates: Estimates, standing: Standing, rest: Rest, config: IntArray, caution: float
     ) -> FloatArray:
-        """What each of some leaders leaves to do, if it is worth so many standard deviations less than it seems."""
+        """What each of some leaders leaves to do, if it is worth `caution` standard deviations less than it seems."""
         return rest.to_go(
             estimates.mean[config] - caution * estimates.deviation(config),
             standing.raced[config].astype(np.float64),
@@ -481,7 +481,7 @@ def expected_saving(gap: FloatArray, variance: FloatArray, saved: Callable[[Floa
     Args:
         gap: By how much each seems to be better.
         variance: How far more runs may move that.
-        saved: What a leader that is better by so much saves; 0 where it is not better.
+        saved: What a leader saves, by how much it is better; 0 where it is not better.
     """
     found = gap[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NODES[None, :]
     saving: FloatArray = (saved(found.ravel()).reshape(found.shape) * _WEIGHTS).sum(axis=1)
