@@ -14,6 +14,7 @@ import pytest
 
 from captime.arrays import BoolArray
 from captime.errors import ScenarioError
+from captime.procedures.problem import SCHEDULE
 from race_harness import (
     DELTA,
     SHARE,
@@ -152,7 +153,7 @@ MANY = 44
 
 def raced_with_many(name: str, repetitions: int) -> dict[str, BoolArray]:
     """Whole races of many configurations, most of whose runs are stopped before their draw."""
-    racing = Racing(60, QUICK, epsilon=0.15)
+    racing = Racing(60, QUICK, epsilon=0.15, schedule=SCHEDULE)
     return race_failures(CONFIGURED[name](MANY), racing, repetitions, crc32(f"{name}-{MANY}".encode()))
 
 
