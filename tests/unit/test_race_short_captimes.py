@@ -15,7 +15,7 @@ from captime.executors.virtual import VirtualExecutor
 from captime.live import drive_parallel
 from captime.plans import RandomCaptimes, Schedule, Stops
 from captime.procedures.agenda import WarmStart
-from captime.procedures.problem import FIFTH_SCHEDULE, FOURTH_SCHEDULE, SIXTH_SCHEDULE, Problem
+from captime.procedures.problem import FIFTH_SCHEDULE, FOURTH_SCHEDULE, SEVENTH_SCHEDULE, SIXTH_SCHEDULE, Problem
 from captime.procedures.race import Race
 from captime.runs import RunRequest
 from captime.sources.replay import Replay
@@ -309,3 +309,14 @@ def test_a_search_among_many_ends_when_one_is_close_to_the_largest_utility() -> 
     assert any(here < there for (here, _), (there, _) in zip(now, before, strict=True))
     assert sum(cost for _, cost in now) < 0.95 * sum(cost for _, cost in before)
     assert begun_at(SIXTH_SCHEDULE, 0.05, 2)[0] == begun_at(FIFTH_SCHEDULE, 0.05, 2)[0]
+
+
+@pytest.mark.parametrize("slots", [1, 8])
+def test_a_first_rung_on_hard_instances_is_the_whole_warm_start(slots: int) -> None:
+    """Its ranking is final: other rungs would repeat the hard runs. The race begins behind it, and costs less."""
+    now, before = (raced_on_hard_first(schedule, slots, []) for schedule in (SEVENTH_SCHEDULE, SIXTH_SCHEDULE))
+    starts = [int(str((race.facts() or {})["start"])) for race in (now, before)]
+    assert starts[0] < starts[1]
+    assert now._warm.positions == starts[0]
+    assert now.spending()["warm_start"] < before.spending()["warm_start"]
+    assert now.finished() == "epsilon"

@@ -316,6 +316,8 @@ class WarmStart:
         top: The last level.
         seconds: Captimes of the levels up to `stops`, if the first rung may get more positions before captimes become
             as long as the draws; None if it may not.
+        brief: Whether the ranking is final after a first rung that got more positions: the others would cost more than
+            all of the first, for instances that are hard for every configuration.
 
     Attributes:
         alive: Who takes part in this rung.
@@ -334,7 +336,9 @@ class WarmStart:
         stops: int = 0,
         top: int = 0,
         seconds: FloatArray | None = None,
+        brief: bool = False,
     ) -> None:
+        self._brief = brief
         self._stops, self._top, self._seconds = stops, top, seconds
         self.level = 0 if stops else top
         self._probing = stops > 0 and n_configs > _PROBES
@@ -445,7 +449,8 @@ class WarmStart:
         kept = _kept(len(order))
         further = max(self.positions, 2 * self._needed)
         too_little = kept * (further - self.positions) < _RUNS_PER_SLOT * slots
-        if len(order) <= self._finalists or 2 * self._needed > self._most or too_little:
+        done = self._brief and self._extended
+        if done or len(order) <= self._finalists or 2 * self._needed > self._most or too_little:
             return self.ranking(means)
         self._dropped.append(order[kept:])
         self.alive = order[:kept]
