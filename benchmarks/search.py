@@ -61,6 +61,7 @@ def search(cell: Cell, hours: list[float], patience: float) -> dict[str, Any]:
         "target": target,
         "method": method,
         "seed": seed,
+        "landscape": bench.landscape,
         "version": _version(method),
         "hours": hours,
         "worths": worths,

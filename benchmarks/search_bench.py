@@ -74,6 +74,7 @@ class SearchBench:
     """
 
     def __init__(self, target: str, seed: int, budget: float, patience: float = np.inf) -> None:
+        self.name = target
         self.space, table, settings = recorded(target)
         order = np.random.default_rng([_SPLIT, seed]).permutation(table.n_instances)
         self.held_out: IntArray = np.sort(order[: table.n_instances // 2])
@@ -93,6 +94,12 @@ class SearchBench:
         self._indices: dict[bytes, int] = {}
         self._began = time.process_time()
         self.recommends(self.space.default)
+
+    @property
+    def landscape(self) -> float:
+        """What the default is worth on all instances, by which a landscape is known: other machines may grow others."""
+        every = np.arange(recorded(self.name)[1].n_instances)
+        return round(float(self.target.worths_on([self.space.default], self.utility, every)[0]), 9)
 
     @property
     def thinking(self) -> float:

@@ -60,12 +60,13 @@ class Point:
 
 
 def points_of(cells: Cells) -> list[Point]:
-    """Every method at every checkpoint, per target and over all targets."""
+    """Every method at every checkpoint, per target and over all targets, on seeds with the same landscapes."""
     worth = {
         (cell["target"], cell["method"], cell["seed"], hours): value
         for cell in cells
         for hours, value in zip(cell["hours"], cell["worths"], strict=True)
     }
+    grown = {(cell["target"], cell["method"], cell["seed"]): cell.get("landscape") for cell in cells}
     names = sorted({key[0] for key in worth})
     methods = [method for method in LABELS if any(key[1] == method for key in worth)]
     moments = sorted({key[3] for key in worth})
@@ -78,6 +79,7 @@ def points_of(cells: Cells) -> list[Point]:
                     seed
                     for seed in sorted({key[2] for key in worth})
                     if all((each, who, seed, hours) in worth for each in over for who in (OURS, method))
+                    and all(grown[each, method, seed] == grown[each, OURS, seed] for each in over)
                 ]
                 if not seeds:
                     continue
