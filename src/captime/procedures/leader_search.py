@@ -66,7 +66,7 @@ class Estimates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Runs:
+class _TimedRuns:
     """The runs of a configuration: positions, CPU seconds, which have ended, and what an answer just then is worth."""
 
     position: IntArray
@@ -84,7 +84,7 @@ class Measurements:
 
     def __init__(self, plan: RandomCaptimes) -> None:
         self._utility = plan.utility
-        self._kept: dict[int, tuple[tuple[int, int], _Runs]] = {}
+        self._kept: dict[int, tuple[tuple[int, int], _TimedRuns]] = {}
         # The product limit of all runs together: times, the share of runs that takes longer, and what these are worth.
         self._times: FloatArray = np.zeros(1)
         self._longer: FloatArray = np.ones(1)
@@ -141,7 +141,7 @@ class Measurements:
         place = np.searchsorted(self._times, seconds, side="right") - 1
         return np.where(place < 0, 1.0, self._longer[np.maximum(place, 0)])
 
-    def _runs(self, tally: Tally, config: int) -> _Runs:
+    def _runs(self, tally: Tally, config: int) -> _TimedRuns:
         n, level = int(tally.n[config]), int(tally.level[config])
         kept = self._kept.get(config)
         if kept is not None and kept[0] == (n, level) and not tally.open[config]:
@@ -152,7 +152,7 @@ class Measurements:
         made = np.flatnonzero(~np.isnan(seconds))
         seconds, ended = seconds[made], ended[made]
         failed = np.isinf(seconds)
-        runs = _Runs(made, seconds, ended, np.where(failed, 0.0, self._utility(np.where(failed, 0.0, seconds))))
+        runs = _TimedRuns(made, seconds, ended, np.where(failed, 0.0, self._utility(np.where(failed, 0.0, seconds))))
         if tally.open[config]:
             self._kept.pop(config, None)
         else:
@@ -285,7 +285,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RaceStanding:
     """How a race stands; arrays by configuration.
 
     Attributes:
@@ -318,7 +318,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NextRuns:
     """What a look came to.
 
     Attributes:
@@ -354,7 +354,7 @@ class LeaderSearch:
         """Whether there are enough runs for another look."""
         return tally.times is not None and float(tally.runs.sum()) >= self._next_look
 
-    def look(self, tally: Tally, standing: Standing) -> Found:
+    def look(self, tally: Tally, standing: RaceStanding) -> NextRuns:
         """Which configuration should lead, and which ones should run further."""
         runs = float(tally.runs.sum())
         self._next_look = _LATER * runs
@@ -364,7 +364,7 @@ class LeaderSearch:
         hope[standing.leader] = 0.0
         nothing: IntArray = np.empty(0, dtype=np.int64)
         if not len(standing.rivals) or hope.max() < 1.0 - standing.epsilon:
-            return Found(standing.leader, nothing, nothing, nothing)
+            return NextRuns(standing.leader, nothing, nothing, nothing)
         rest = Rest(
             mean=estimates.mean[standing.rivals],
             stop=float(self._plan.stops.stop[-1]),
@@ -380,7 +380,7 @@ class LeaderSearch:
         return found
 
     def _forecasts(
-        self, estimates: Estimates, standing: Standing, rest: Rest, config: IntArray, caution: float
+        self, estimates: Estimates, standing: RaceStanding, rest: Rest, config: IntArray, caution: float
     ) -> FloatArray:
         """What each of some leaders leaves to do, if it is worth `caution` standard deviations less than it seems."""
         return rest.to_go(
@@ -390,7 +390,7 @@ class LeaderSearch:
             standing.duels[config] + _MIXING_PAIRED,
         )
 
-    def _best_leader(self, estimates: Estimates, standing: Standing, rest: Rest) -> int:
+    def _best_leader(self, estimates: Estimates, standing: RaceStanding, rest: Rest) -> int:
         best = np.argsort(-estimates.mean, kind="stable")[:_CONSIDERED]
         best = best[(standing.scored[best] >= _ENOUGH_TO_LEAD) & (best != standing.leader)]
         if not len(best):
@@ -399,7 +399,7 @@ class LeaderSearch:
         now = float(self._forecasts(estimates, standing, rest, np.array([standing.leader]), 0.0)[0])
         return int(best[int(forecast.argmin())]) if forecast.min() < _CHEAPER * now else standing.leader
 
-    def _saving(self, estimates: Estimates, standing: Standing, rest: Rest, leader: int) -> FloatArray:
+    def _saving(self, estimates: Estimates, standing: RaceStanding, rest: Rest, leader: int) -> FloatArray:
         """What leaders that are better by `_STEPS` save; they have their runs still to make."""
         now = float(self._forecasts(estimates, standing, rest, np.array([leader]), 0.0)[0])
         typical = np.argsort(standing.lower, kind="stable")[min(_RANK, len(standing.lower) - 1)]
@@ -414,7 +414,7 @@ class LeaderSearch:
         saving[0] = 0.0
         return saving
 
-    def _worth_running(self, estimates: Estimates, standing: Standing, rest: Rest, leader: int) -> Found:
+    def _worth_running(self, estimates: Estimates, standing: RaceStanding, rest: Rest, leader: int) -> NextRuns:
         """Weigh, for each configuration, more runs and longer captimes by what they save per second."""
         saving = self._saving(estimates, standing, rest, leader)
         others = np.flatnonzero(standing.more & (np.arange(len(estimates.mean)) != leader))
@@ -449,7 +449,7 @@ class LeaderSearch:
         order = order[: max(_TOGETHER, standing.slots, int(np.count_nonzero(index > 1.0)) // _ONE_IN)]
         order = order[(index[order] > 1.0) & (np.cumsum(best.cost[order]) <= _BUDGET * most - self._booked)]
         self._booked += float(best.cost[order].sum())
-        return Found(leader, others[order], best.runs[order], best.level[order])
+        return NextRuns(leader, others[order], best.runs[order], best.level[order])
 
     def _seconds(self, level: IntArray, drawn: float) -> FloatArray:
         """Captimes of runs at these levels, about."""

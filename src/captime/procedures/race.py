@@ -15,7 +15,7 @@ from captime.certificate import Orders, no_orders
 from captime.procedures.agenda import Challenger, LevelCosts, Rivals, WarmStart, runs_missing
 from captime.procedures.board import NODES
 from captime.procedures.claims import FRACTIONS, EngineOptions
-from captime.procedures.leader_search import Found, LeaderSearch, Standing
+from captime.procedures.leader_search import LeaderSearch, NextRuns, RaceStanding
 from captime.procedures.pool_growth import runs_to_show
 from captime.procedures.problem import (
     FIFTH_SCHEDULE,
@@ -54,7 +54,7 @@ _HORIZONS = np.array([1.1, 1.5, 2.0, 4.0, 8.0])
 _SAMPLED = 16
 # How much of its past a configuration repeats at a time if nothing else is asked for: fewer runs too many against more
 # decisions.
-_GROWTH, _GROWTH_OF_FEW, _GROWTH_BEFORE = 0.03, 0.015, 0.1
+_GROWTH, _GROWTH_OF_FEW, _GROWTH_BEFORE = 0.02, 0.01, 0.1
 
 
 def _growth(problem: Problem) -> float:
@@ -144,7 +144,7 @@ class Race(ListClaims):
         self._ranking: IntArray | None = None
         # For a leader that needs no challengers, and what the last look came to.
         self._search: LeaderSearch | None = None
-        self._found: Found | None = None
+        self._found: NextRuns | None = None
         if self._costs is not None and problem.schedule >= SEVENTH_SCHEDULE and mode == "selection":
             self._search = LeaderSearch(self.plan, shorter, 1.0 / boost)
         if at_once:
@@ -357,7 +357,7 @@ class Race(ListClaims):
         share = dict(self.levels.named)
         self._found = search.look(
             tally,
-            Standing(
+            RaceStanding(
                 leader=self.leader,
                 rivals=rivals[rivals != self.leader],
                 more=self._agenda.has_more(all_configs),
