@@ -9,6 +9,7 @@ import pytest
 
 from captime import RuntimeTable, parse_utility, simulate
 from captime.arrays import FloatArray, IntArray
+from captime.certificate import Orders
 from captime.drive import drive
 from captime.evidence import Evidence
 from captime.executors.virtual import VirtualExecutor
@@ -225,11 +226,11 @@ def test_a_longer_captime_that_no_run_needs_does_not_end_a_campaign(workers: int
     assert outcome.stopped == "interrupted", "the race never began"
 
 
-def raced_on_hard_first(schedule: int, slots: int, started: list[RunRequest]) -> Race:
-    """A race on a stream whose first two instances no configuration answers; runs are written down as they start."""
+def raced_on_hard_first(schedule: int, slots: int, started: list[RunRequest], hard: int = 2) -> Race:
+    """A race on a stream whose first instances no configuration answers; runs are written down as they start."""
     rng = np.random.default_rng(3)
     seconds = rng.exponential(0.5, (48, 600)) * rng.uniform(1.0, 8.0, (48, 1))
-    seconds[:, :2] = LIMIT
+    seconds[:, :hard] = LIMIT
     table, utility = table_of(seconds), parse_utility("uniform(60)")
     problem = Problem(48, utility, 0.1, 0.2, captime_limit=LIMIT, n_instances=600, seed=4, short_captimes=True)
     race = Race(replace(problem, schedule=schedule))
@@ -260,22 +261,34 @@ def test_hard_first_instances_are_followed_by_others_before_captimes_are_long(sl
     assert race.finished() == "epsilon"
 
 
-@pytest.mark.parametrize("slots", [1, 8])
-def test_more_positions_are_decided_on_before_any_run_there(slots: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("slots", "schedule", "way", "hard"),
+    [
+        (1, FIFTH_SCHEDULE, "_extend", 2),
+        (8, FIFTH_SCHEDULE, "_extend", 2),
+        (1, SEVENTH_SCHEDULE, "_extend", 2),
+        (4, SEVENTH_SCHEDULE, "_extend", 2),
+        (1, SEVENTH_SCHEDULE, "_widen", 0),
+        (4, SEVENTH_SCHEDULE, "_widen", 0),
+    ],
+)
+def test_more_positions_are_decided_on_before_any_run_there(
+    slots: int, schedule: int, way: str, hard: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At the moment at which the first rung gets more positions, no run has been started on them."""
     started: list[RunRequest] = []
     looks: list[tuple[int, int]] = []
-    extend = WarmStart._extend
+    extend = getattr(WarmStart, way)
 
     def watched(self: WarmStart) -> bool:
         before = self.positions
-        extended = extend(self)
+        extended = bool(extend(self))
         if extended:
             looks.append((before, 1 + max(run.instance for run in started)))
         return extended
 
-    monkeypatch.setattr(WarmStart, "_extend", watched)
-    raced_on_hard_first(FIFTH_SCHEDULE, slots, started)
+    monkeypatch.setattr(WarmStart, way, watched)
+    raced_on_hard_first(schedule, slots, started, hard)
     assert looks
     assert all(reached <= before for before, reached in looks)
 
@@ -309,6 +322,52 @@ def test_a_search_among_many_ends_when_one_is_close_to_the_largest_utility() -> 
     assert any(here < there for (here, _), (there, _) in zip(now, before, strict=True))
     assert sum(cost for _, cost in now) < 0.95 * sum(cost for _, cost in before)
     assert begun_at(SIXTH_SCHEDULE, 0.05, 2)[0] == begun_at(FIFTH_SCHEDULE, 0.05, 2)[0]
+
+
+def first_orders(seconds: FloatArray, workers: int = 1) -> list[tuple[int, list[int]]]:
+    """How far each order goes and which configurations it is for, until each of them has been ordered to run."""
+    table, utility = table_of(seconds), parse_utility("uniform(60)")
+    n_configs = len(seconds)
+    race = Race(Problem(n_configs, utility, 0.1, 0.2, captime_limit=LIMIT, seed=4, schedule=SEVENTH_SCHEDULE))
+    evidence = Evidence(n_configs, race.plan, utility)
+    executor = VirtualExecutor(table, stream_of("given", table.groups, 0), workers)
+    made: list[tuple[int, list[int]]] = []
+    ask = race.ask
+
+    def watched(slots: int) -> Orders:
+        orders = ask(slots)
+        if len(orders):
+            made.append((int(orders.n.max()), orders.config.tolist()))
+        return orders
+
+    race.ask = watched  # type: ignore[method-assign] # every order is written down
+    drive_parallel(
+        race, executor, evidence, interrupted=lambda: len({each for _, ran in made for each in ran}) == n_configs
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "positions"),
+    [(0.3, 0.3, 2), (2.9, 0.3, 2), (11.0, 0.3, 1), (LIMIT, 0.3, 2)],
+    ids=["short", "shorter later", "long", "hard"],
+)
+def test_the_first_rung_has_as_many_positions_as_its_captimes_are_short(
+    first: float, second: float, positions: int
+) -> None:
+    """Eight probes see one position; a second one follows where captimes are short, or where none answers the first."""
+    seconds = np.full((48, 400), second)
+    seconds[:, 0] = first
+    made = first_orders(seconds)
+    assert (made[0][0], len(made[0][1])) == (1, 8), "eight probes begin with one position"
+    assert all(config == made[0][1] for _, config in made[:-1]), "others run before the probes are done"
+    assert made[-1][0] == positions
+    assert len(made[-1][1]) >= 40
+
+
+def test_many_workers_do_not_wait_for_probes() -> None:
+    """All configurations begin with two positions at once."""
+    assert first_orders(np.full((48, 400), 5.0), workers=8) == [(2, list(range(48)))]
 
 
 @pytest.mark.parametrize("slots", [1, 8])

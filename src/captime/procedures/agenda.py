@@ -294,6 +294,9 @@ _RUNS_PER_SLOT = 1.0
 _PROBES = 8
 # The first rung has at most this many positions, if its first ones are too hard for all.
 _MOST_FIRST = 8
+# The probes begin with one position. The first rung gets more of them if the captime that the probes found is this many
+# doublings below the last stop: there further runs are cheap, and one alone says little.
+_SHORT = 2
 # Means that agree in this many decimals are equal.
 _EQUAL = 10
 # Captimes rise until one configuration in this many, and at least two, has finished a run: otherwise the ranking of a
@@ -316,8 +319,9 @@ class WarmStart:
         top: The last level.
         seconds: Captimes of the levels up to `stops`, if the first rung may get more positions before captimes become
             as long as the draws; None if it may not.
-        brief: Whether the ranking is final after a first rung that got more positions: the others would cost more than
-            all of the first, for instances that are hard for every configuration.
+        frugal: Whether the probes begin with one position, and the first rung has more of them only where captimes turn
+            out to be short, or where its first ones are too hard for all. After that the ranking is final: other rungs
+            would cost more than all of the first, for instances that are hard for every configuration.
 
     Attributes:
         alive: Who takes part in this rung.
@@ -336,17 +340,18 @@ class WarmStart:
         stops: int = 0,
         top: int = 0,
         seconds: FloatArray | None = None,
-        brief: bool = False,
+        frugal: bool = False,
     ) -> None:
-        self._brief = brief
+        self._frugal = frugal
         self._stops, self._top, self._seconds = stops, top, seconds
         self.level = 0 if stops else top
         self._probing = stops > 0 and n_configs > _PROBES
         self._most = math.inf if available is None else max(1, available // 8)
-        self._extended = False
+        self._extended = self._widened = False
         self._dropped: list[IntArray] = []
         self._finalists = finalists
-        self._needed = int(min(first, self._most)) if n_configs > 1 else 0
+        self._first = int(min(first, self._most)) if n_configs > 1 else 0
+        self._needed = min(1, self._first) if frugal and self._probing else self._first
         self.alive: IntArray = np.arange(n_configs)
         self.estimates: FloatArray | None = None
         self.positions = self._needed
@@ -360,6 +365,7 @@ class WarmStart:
         """Begin with all configurations at a middle level: a few probes would keep many workers waiting."""
         if self._probing:
             self._probing, self.level = False, self._stops // 2 + 1
+            self.positions = self._needed = self._first
 
     def longer(self, tally: Tally) -> bool:
         """Raise the level if too few have finished anything at this one; False if the rung can be judged.
@@ -370,8 +376,11 @@ class WarmStart:
         if self._probing:
             if finished == 0 and self._extend():
                 return True
-            if finished and self._extended:
-                self._probing, self.level = False, self._level_of_fastest(tally)
+            if finished and (self._extended or self._widened):
+                # Other positions than the first may have been answered sooner.
+                self._probing, self.level = False, max(int(self._widened), self._level_of_fastest(tally))
+                return True
+            if finished and self._widen():
                 return True
             self._probing = finished == 0 and self.level < self._stops
             self.level = min(self.level + 1, self._stops)
@@ -396,6 +405,17 @@ class WarmStart:
             return False
         self.positions = self._needed = more
         self._extended = True
+        return True
+
+    def _widen(self) -> bool:
+        """Give the first rung all its positions if captimes are short.
+
+        As in `_extend`, no configuration has been told to run the new positions.
+        """
+        if self.positions >= self._first or self.level > self._stops - _SHORT:
+            return False
+        self.positions = self._needed = self._first
+        self._widened = True
         return True
 
     def _level_of_fastest(self, tally: Tally) -> int:
@@ -449,7 +469,7 @@ class WarmStart:
         kept = _kept(len(order))
         further = max(self.positions, 2 * self._needed)
         too_little = kept * (further - self.positions) < _RUNS_PER_SLOT * slots
-        done = self._brief and self._extended
+        done = self._frugal and self._extended
         if done or len(order) <= self._finalists or 2 * self._needed > self._most or too_little:
             return self.ranking(means)
         self._dropped.append(order[kept:])

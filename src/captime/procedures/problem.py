@@ -30,8 +30,9 @@ SIXTH_SCHEDULE = 6
 delta on duels, and a search for a leader among many ends as soon as one is close to the largest possible utility. A
 search on a space stops first runs of proposals early, and names the leader by measured times."""
 SEVENTH_SCHEDULE = 7
-"""From this schedule on, a race among many keeps looking for a leader that needs no challengers, its warm start
-ends after a first rung that got more positions, and a race orders smaller parts of the runs that it needs at a time."""
+"""From this schedule on, a race among many keeps looking for a leader that needs no challengers, its warm start begins
+with one position and ends after a first rung whose first positions were too hard, and a race orders smaller parts of
+the runs that it needs at a time."""
 SCHEDULE = 7
 """The rules by which a new race orders its runs."""
 

@@ -122,7 +122,7 @@ class Race(ListClaims):
             stops=shorter,
             top=stops.top,
             seconds=stops.stop[: shorter + 1] if problem.schedule >= FIFTH_SCHEDULE else None,
-            brief=problem.schedule >= SEVENTH_SCHEDULE,
+            frugal=problem.schedule >= SEVENTH_SCHEDULE,
         )
         self._costs = LevelCosts(self.plan, boost, self._longest(self._aim)) if stops.top else None
         self._levels: IntArray = np.zeros(n_configs, dtype=np.int64)
