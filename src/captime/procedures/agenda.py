@@ -292,8 +292,9 @@ _HEARD = 0.75
 _RUNS_PER_SLOT = 1.0
 # How many configurations look for the captime at which runs of the first rung begin to finish, before all are run.
 _PROBES = 8
-# The first rung has at most this many positions, if its first ones are too hard for all.
-_MOST_FIRST = 8
+# The first rung has at most this many positions, if its first ones are too hard for all; and this many for the probes
+# alone. Where eight probes answer none of these, it may as well be the probes that are bad.
+_MOST_FIRST, _MOST_PROBED = 8, 4
 # The probes begin with one position. The first rung gets more of them if the captime that the probes found is this many
 # doublings below the last stop: there further runs are cheap, and one alone says little.
 _SHORT = 2
@@ -400,7 +401,8 @@ class WarmStart:
         The first instances may be hard for all configurations. Others are cheaper to try than ever longer captimes.
         No configuration has been told to run the new positions, so this is decided blindly (step 7).
         """
-        more = int(min(2 * self.positions, _MOST_FIRST, self._most))
+        limit = _MOST_PROBED if self._frugal and self._probing else _MOST_FIRST
+        more = int(min(2 * self.positions, limit, self._most))
         if self._seconds is None or self._dropped or self.level != self._stops or more <= self.positions:
             return False
         self.positions = self._needed = more
