@@ -328,19 +328,20 @@ def first_orders(seconds: FloatArray, workers: int = 1) -> list[tuple[int, list[
     """How far each order goes and which configurations it is for, until each of them has been ordered to run."""
     table, utility = table_of(seconds), parse_utility("uniform(60)")
     n_configs = len(seconds)
-    race = Race(Problem(n_configs, utility, 0.1, 0.2, captime_limit=LIMIT, seed=4, schedule=SEVENTH_SCHEDULE))
+    made: list[tuple[int, list[int]]] = []
+
+    class Watched(Race):
+        """Every order is written down."""
+
+        def ask(self, slots: int) -> Orders:
+            orders = super().ask(slots)
+            if len(orders):
+                made.append((int(orders.n.max()), orders.config.tolist()))
+            return orders
+
+    race = Watched(Problem(n_configs, utility, 0.1, 0.2, captime_limit=LIMIT, seed=4, schedule=SEVENTH_SCHEDULE))
     evidence = Evidence(n_configs, race.plan, utility)
     executor = VirtualExecutor(table, stream_of("given", table.groups, 0), workers)
-    made: list[tuple[int, list[int]]] = []
-    ask = race.ask
-
-    def watched(slots: int) -> Orders:
-        orders = ask(slots)
-        if len(orders):
-            made.append((int(orders.n.max()), orders.config.tolist()))
-        return orders
-
-    race.ask = watched  # type: ignore[method-assign] # every order is written down
     drive_parallel(
         race, executor, evidence, interrupted=lambda: len({each for _, ran in made for each in ran}) == n_configs
     )
@@ -362,6 +363,16 @@ def test_the_first_rung_has_as_many_positions_as_its_captimes_are_short(
     assert (made[0][0], len(made[0][1])) == (1, 8), "eight probes begin with one position"
     assert all(config == made[0][1] for _, config in made[:-1]), "others run before the probes are done"
     assert made[-1][0] == positions
+    assert len(made[-1][1]) >= 40
+
+
+def test_probes_that_answer_none_of_four_positions_get_no_more() -> None:
+    """All configurations run these four then: it may be the probes that are bad."""
+    seconds = np.full((48, 400), 0.3)
+    seconds[:, :5] = LIMIT
+    made = first_orders(seconds)
+    assert [n for n, _ in made[:-1]][-1] == 4, "probes go to four positions"
+    assert made[-1][0] == 4
     assert len(made[-1][1]) >= 40
 
 

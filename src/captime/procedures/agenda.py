@@ -378,8 +378,9 @@ class WarmStart:
             if finished == 0 and self._extend():
                 return True
             if finished and (self._extended or self._widened):
-                # Other positions than the first may have been answered sooner.
-                self._probing, self.level = False, max(int(self._widened), self._level_of_fastest(tally))
+                # Other positions than the first may have been answered sooner. The lowest level is too short for all.
+                least = 1 if self._widened else 0
+                self._probing, self.level = False, max(least, self._level_of_fastest(tally))
                 return True
             if finished and self._widen():
                 return True
